@@ -127,6 +127,10 @@ for (const isPartitioned of [false, true]) {
         await opened.sql`SELECT pg_terminate_backend(${await untilBuilding(opened)})`
         await failed
         await opened.release()
+        if (isPartitioned) {
+          await opened.sql`SELECT setval('pets_id_seq', 25)`
+          assert.equal((await opened.store.partitions!.keepAhead())?.count, 4, 'an instance makes another partition')
+        }
         assert.equal((await findIndex(opened))?.valid, false)
         assert.deepEqual(await appliedNames(opened), NAMES.slice(0, 1))
         assert.deepEqual(await start(opened.url), NAMES.slice(1))

@@ -7,7 +7,7 @@ import { readShards, touchShards } from './distribution.ts'
 import { explain } from './failures.ts'
 import { lackingMigrations } from './migrate.ts'
 import { Pool } from './pool.ts'
-import { readPartitions } from './partitions.ts'
+import { findCheck, readPartitions } from './partitions.ts'
 import { readUnknown } from './records.ts'
 import { findMigrationObstacle, findMissingRights } from './rights.ts'
 
@@ -71,9 +71,10 @@ async function checkPartitions(sql: Database): Promise<Check[]> {
     return [fine('Shards', `${shards}, all of which answer`)]
   }
   const found = await readPartitions(sql)
-  if (found === undefined) return []
-  const why = whyBehind(found)
+  const isMoving = (await findCheck(sql)) !== undefined
+  const why = isMoving ? 'the command partition is running, or was interrupted' : found && whyBehind(found)
   if (why !== undefined) return [warning('Partitions', why, 'Run as the owner of the tables:', 'partition')]
+  if (found === undefined) return []
   return [fine('Partitions', `${found.count} of ${found.size} ids, ${found.ahead.toFixed(1)} ahead`)]
 }
 

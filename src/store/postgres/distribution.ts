@@ -10,7 +10,7 @@ import { toJson } from '../records.ts'
 import { PartitionRefused } from '../store.ts'
 import type { Database } from './connection.ts'
 import { findMigrationObstacle } from './rights.ts'
-import { withBriefLocks } from './schema-locks.ts'
+import { lockPets, withBriefLocks } from './schema-locks.ts'
 
 /** Whether the triggers of the animals do their work. */
 export const HAS_TRIGGERS = `EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'pets'::regclass AND tgname = 'pets_rename')`
@@ -92,8 +92,7 @@ export async function distribute(sql: Database, shards: number, say: (line: stri
   )
   let lockedAt = 0
   await withBriefLocks(sql, async (transaction) => {
-    await transaction`LOCK TABLE pets IN ACCESS EXCLUSIVE MODE`
-    lockedAt = performance.now()
+    lockedAt = await lockPets(transaction)
     for (const trigger of TRIGGERS) await transaction`DROP TRIGGER ${sql(trigger)} ON pets`
     await transaction`SELECT create_distributed_table('pets', 'id', shard_count => ${shards}, colocate_with => 'none')`
   })

@@ -104,9 +104,11 @@ async function resumeIndex(sql: Database, name: string, statement: string): Prom
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = ${name} AND n.nspname = current_schema()`
   if (found?.valid === true) return
   const [on, table] = new RegExp(`${name} ON ([a-z0-9_]+)`).exec(statement)!
-  const partitions = await sql<{ relname: string }[]>`
-    SELECT relname FROM pg_inherits JOIN pg_class ON oid = inhrelid
-    WHERE inhparent = to_regclass(${table!}) AND relispartition`
+  // One that was made since the index of the whole has its part already.
+  const partitions = await sql<{ relname: string; isDone: boolean }[]>`
+    SELECT relname, EXISTS (SELECT 1 FROM pg_index JOIN pg_inherits AS part ON part.inhrelid = indexrelid
+      WHERE indrelid = oid AND part.inhparent = to_regclass(${name})) AS "isDone"
+    FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE inhparent = to_regclass(${table!}) AND relispartition`
   if (partitions.length === 0) {
     if (found !== undefined) await sql.unsafe(`DROP INDEX CONCURRENTLY ${name}`)
     await sql.unsafe(statement)
@@ -114,10 +116,9 @@ async function resumeIndex(sql: Database, name: string, statement: string): Prom
   }
   const whole = statement.replace(`CONCURRENTLY ${on}`, `${name} ON ONLY ${table}`)
   if (found === undefined) await withBriefLocks(sql, (transaction) => transaction.unsafe(whole))
-  for (const { relname } of partitions) {
+  for (const { relname } of partitions.filter(({ isDone }) => !isDone)) {
     const part = `${relname}_${name}`
     await resumeIndex(sql, part, statement.replace(on, `${part} ON ${relname}`))
-    // Does nothing if it is attached already.
     await sql.unsafe(`ALTER INDEX ${name} ATTACH PARTITION ${part}`)
   }
 }

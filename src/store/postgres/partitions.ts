@@ -16,7 +16,7 @@ import { distribute, readShards } from './distribution.ts'
 import { asStoreFailure, explain, isLockTimeout, sqlState } from './failures.ts'
 import type { Pool } from './pool.ts'
 import { findMigrationObstacle } from './rights.ts'
-import { tryLock, withBriefLocks, withLock } from './schema-locks.ts'
+import { lockPets, tryLock, withBriefLocks, withLock } from './schema-locks.ts'
 
 type Say = (line: string) => void
 
@@ -47,7 +47,8 @@ export async function readPartitions(sql: Database): Promise<Partitions | undefi
 async function readNewest(sql: Database): Promise<{ highest: bigint; newest: bigint }> {
   const [row] = await sql<{ highest: bigint; newest: bigint }[]>`
     SELECT coalesce(max(id), 0) AS highest,
-      greatest(max(id), pg_sequence_last_value(pg_get_serial_sequence('pets', 'id')::regclass), 0) AS newest FROM pets`
+      greatest(max(id), (SELECT last_value FROM pg_sequences
+        WHERE format('%I.%I', schemaname, sequencename) = pg_get_serial_sequence('pets', 'id')), 0) AS newest FROM pets`
   return row!
 }
 
@@ -98,13 +99,18 @@ export function postgresPartitions(pool: Pool, pgbouncer: boolean): PartitionSto
 async function keepAhead(sql: Database): Promise<void> {
   if ((await findMigrationObstacle(sql)) || !(await tryLock(sql))) return
   await becomeOwner(sql)
-  // Creates would fail when they reach its bound.
+  const left = await findCheck(sql)
+  if (left) await sql.unsafe(`ALTER TABLE ${left} DROP CONSTRAINT ${CHECK}`)
+  const { end, size, ahead, hasBeyond } = (await readPartitions(sql)) ?? { end: 0n, size: 0n, ahead: 1 }
+  if (ahead < 1 && !hasBeyond && end + size <= INT64_MAX) await addPartition(sql, end, size)
+}
+
+/** Resolves with the table that a move is checking. If it was killed, creates would fail when they reach the bound of the check. */
+export async function findCheck(sql: Database): Promise<string | undefined> {
   const [left] = await sql<{ on: string }[]>`
     SELECT conrelid::regclass::text AS on FROM pg_constraint
     WHERE conname = ${CHECK} AND conrelid IN (to_regclass('pets'), to_regclass(${BEYOND}))`
-  if (left) await sql.unsafe(`ALTER TABLE ${left.on} DROP CONSTRAINT ${CHECK}`)
-  const { end, size, ahead, hasBeyond } = (await readPartitions(sql)) ?? { end: 0n, size: 0n, ahead: 1 }
-  if (ahead < 1 && !hasBeyond && end + size <= INT64_MAX) await addPartition(sql, end, size)
+  return left?.on
 }
 
 /** Until the end of the transaction, new tables belong to the owner of the animals, whoever makes them. */
@@ -165,17 +171,17 @@ async function splitNow(sql: Database, wanted: bigint | undefined, say: Say): Pr
     `${table} becomes the partition of the ids below ${end}; the next one has ${size} ids. First all ids are checked, while requests go on.`,
   )
   const check = `CHECK (${present === undefined ? '' : `id >= ${present.end} AND `}id < ${end})`
-  await withBriefLocks(sql, (transaction) =>
-    transaction.unsafe(
+  await withBriefLocks(sql, async (transaction) => {
+    await lockPets(transaction)
+    await transaction.unsafe(
       `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS ${CHECK}, ADD CONSTRAINT ${CHECK} ${check} NOT VALID`,
-    ),
-  )
+    )
+  })
   await sql.unsafe(`ALTER TABLE ${table} VALIDATE CONSTRAINT ${CHECK}`)
   let lockedAt = 0
   await withBriefLocks(sql, async (transaction) => {
     await becomeOwner(transaction)
-    await transaction.unsafe('LOCK TABLE pets IN ACCESS EXCLUSIVE MODE')
-    lockedAt = performance.now()
+    lockedAt = await lockPets(transaction)
     if (present === undefined) await makeParent(transaction, name)
     else
       await transaction.unsafe(`ALTER TABLE pets DETACH PARTITION ${BEYOND}; ALTER TABLE ${BEYOND} RENAME TO ${name}`)

@@ -29,6 +29,17 @@ export async function withLock<T>(sql: Database, work: () => Promise<T>): Promis
   }
 }
 
+/**
+ * Locks the animals against all others, in such a transaction; resolves with the time. Waits first, for as long as it takes, for a lock
+ * that no request waits for: then PostgreSQL cancels an autovacuum of the table, which it would not do for a brief wait.
+ */
+export async function lockPets(sql: Database): Promise<number> {
+  await sql.unsafe(`
+    SET LOCAL lock_timeout = 0; LOCK TABLE pets IN SHARE UPDATE EXCLUSIVE MODE;
+    SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE`)
+  return performance.now()
+}
+
 /** Runs a transaction that waits briefly for the locks of tables, and tries again later; rejects after some nine minutes. */
 export async function withBriefLocks(
   sql: Database,
