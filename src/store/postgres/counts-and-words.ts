@@ -33,8 +33,6 @@ import type { Pool } from './pool.ts'
 /** How many animals are indexed in one transaction. */
 const BATCH = 1000
 
-const NOT_SUPPORTED = '0A000'
-
 // The limits stand in the texts: PostgreSQL plans a prepared statement with a parameter for a tenth of the table. OFFSET 0 makes
 // it look up each animal by its id: for some hundred it may read the whole table instead.
 const newestAdded = (limit: number) => `SELECT ${PET_ROW} FROM pets WHERE id > $1 ORDER BY id DESC LIMIT ${limit}`
@@ -77,12 +75,12 @@ async function read(sql: Database, text: string, ...parameters: (string | bigint
   return rows as ColumnValue[][]
 }
 
-/** Citus refuses the join with animals that are distributed, so they are read apart then. */
+/** Citus refuses the join with animals that are distributed (0A000, not supported), so they are read apart then. */
 async function readWords(sql: Database, limit: number, place: (string | bigint)[]): Promise<ColumnValue[][]> {
   try {
     return await read(sql, wordsBetween(limit), ...place)
   } catch (error) {
-    if (sqlState(error) !== NOT_SUPPORTED) throw error
+    if (sqlState(error) !== '0A000') throw error
   }
   const words = await read(sql, wordsAlone(limit), ...place)
   const ids = words.map(([, id]) => id)
@@ -91,10 +89,10 @@ async function readWords(sql: Database, limit: number, place: (string | bigint)[
 }
 
 async function readByIds(sql: Database, columns: string, ids: readonly unknown[]): Promise<ColumnValue[][]> {
+  if (ids.length === 0) return []
   // Not prepared: hardly any text comes twice.
-  const rows: unknown =
-    ids.length && (await sql.unsafe(`SELECT ${columns} FROM pets WHERE id IN (${ids.join()})`).values())
-  return rows ? (rows as ColumnValue[][]) : []
+  const rows: unknown = await sql.unsafe(`SELECT ${columns} FROM pets WHERE id IN (${ids.join()})`).values()
+  return rows as ColumnValue[][]
 }
 
 /** How far the index is. */

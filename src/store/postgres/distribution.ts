@@ -9,13 +9,10 @@ import { type NewPet, type Pet, PET_STATUSES } from '../../contract/pets.ts'
 import { toJson } from '../records.ts'
 import { PartitionRefused } from '../store.ts'
 import type { Database } from './connection.ts'
-import { findMigrationObstacle } from './rights.ts'
 import { lockPets, withBriefLocks } from './schema-locks.ts'
 
 /** Whether the triggers of the animals do their work. */
 export const HAS_TRIGGERS = `EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'pets'::regclass AND tgname = 'pets_rename')`
-
-const TRIGGERS = ['pets_count_delete', 'pets_count_update', 'pets_rename']
 
 /** Some three seconds of pause. Callers wait five by default. */
 const MOST_MOVED = 500_000
@@ -31,9 +28,7 @@ export async function readShards(sql: Database): Promise<number | undefined> {
 }
 
 /** Reads from every shard; rejects if a worker is lost. */
-export async function touchShards(sql: Database): Promise<void> {
-  await sql`SELECT max(id) FROM pets`
-}
+export const touchShards = (sql: Database) => sql`SELECT max(id) FROM pets`
 
 /** Does the work of the triggers, in the transaction that changed these animals to `after`, or removed them. */
 export async function followChanges(
@@ -42,17 +37,16 @@ export async function followChanges(
   after?: NewPet,
 ): Promise<void> {
   const moved = former.filter(({ status }) => status !== after?.status)
-  const [counts] =
-    moved.length === 0
-      ? []
-      : await sql<{ untilId: bigint }[]>`
-    SELECT until_id AS "untilId" FROM pet_counts_progress FOR SHARE`
-  const counted = moved.filter(({ id }) => id <= counts!.untilId)
-  // All of them, in one order: opposite changes of two would deadlock.
-  for (const status of counted.length === 0 ? [] : PET_STATUSES.toSorted()) {
-    const fewer = counted.filter((pet) => pet.status === status).length
-    const more = status === after?.status ? counted.length : 0
-    await sql`UPDATE pet_counts SET count = count + ${more - fewer} WHERE status = ${status}`
+  if (moved.length > 0) {
+    const [counts] = await sql<{ untilId: bigint }[]>`
+      SELECT until_id AS "untilId" FROM pet_counts_progress FOR SHARE`
+    const counted = moved.filter(({ id }) => id <= counts!.untilId)
+    // All of them, in one order: opposite changes of two would deadlock.
+    for (const status of counted.length === 0 ? [] : PET_STATUSES.toSorted()) {
+      const change =
+        (status === after?.status ? counted.length : 0) - counted.filter((pet) => pet.status === status).length
+      await sql`UPDATE pet_counts SET count = count + ${change} WHERE status = ${status}`
+    }
   }
   const renamed = former.filter(({ name }) => name !== after?.name).map(({ id, name }) => ({ id, name }))
   await sql`
@@ -93,7 +87,8 @@ export async function distribute(sql: Database, shards: number, say: (line: stri
   let lockedAt = 0
   await withBriefLocks(sql, async (transaction) => {
     lockedAt = await lockPets(transaction)
-    for (const trigger of TRIGGERS) await transaction`DROP TRIGGER ${sql(trigger)} ON pets`
+    for (const trigger of ['pets_count_delete', 'pets_count_update', 'pets_rename'])
+      await transaction`DROP TRIGGER ${sql(trigger)} ON pets`
     await transaction`SELECT create_distributed_table('pets', 'id', shard_count => ${shards}, colocate_with => 'none')`
   })
   return performance.now() - lockedAt
@@ -102,8 +97,6 @@ export async function distribute(sql: Database, shards: number, say: (line: stri
 async function findObstacle(sql: Database): Promise<string | undefined> {
   if (!(await hasCitus(sql)))
     return 'The database has no Citus. Install it on every node, and run there: CREATE EXTENSION citus.'
-  const rights = await findMigrationObstacle(sql)
-  if (rights) return `PostgreSQL: ${rights.found}. Run the command as the owner of the tables.`
   const [row] = await sql<{ obstacle: string | null }[]>`
     SELECT CASE
       WHEN EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = 'pets'::regclass)

@@ -1,14 +1,11 @@
 // Renders the statement of pages by id, so that PostgreSQL reads each from the index on its filters and the id.
 import type { Page } from '../pet-list.ts'
 
-/**
- * Renders pages of the same columns; the rows of several are in no order. With `reach`, conditions on the id alone choose the
- * partitions to read: the cursor becomes one too, and pages end at that id.
- */
-export function pageStatement(
-  pages: readonly Page[],
-  reach?: bigint | 'end',
-): { text: string; parameters: (string | bigint)[] } {
+/** Where pages of a table in partitions end: at this id. Conditions on the id alone choose the partitions, so the cursor becomes one too. */
+export type Reach = bigint | 'end'
+
+/** Renders pages of the same columns; the rows of several are in no order. */
+export function pageStatement(pages: readonly Page[], reach?: Reach) {
   const parameters: (string | bigint)[] = []
   const parameter = (value: string | bigint) => `$${parameters.push(value)}`
   return { text: pages.map((page) => `(${render(page, parameter, reach)})`).join(' UNION ALL '), parameters }
@@ -20,7 +17,7 @@ export function pageStatement(
  * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
  * parameter: with an unknown limit, PostgreSQL plans every page again.
  */
-function render(page: Page, parameter: (value: string | bigint) => string, reach?: bigint | 'end'): string {
+function render(page: Page, parameter: (value: string | bigint) => string, reach?: Reach): string {
   const { select, where = 'TRUE', filters, before, after, limit } = page
   const [side, back, order] = after === undefined ? ['<', '>', 'DESC'] : ['>', '<', 'ASC']
   const columns = filters.map(({ column }) => column)

@@ -5,10 +5,8 @@
 //     pets_below_40000000     the ids from 30000000 on
 //     pets_beyond             the default partition: whatever no other takes, so that no create fails without the chore
 //
-// Each change of the tables holds a lock for some milliseconds. Statements queue behind one that waits for such a lock, so it
-// waits briefly and tries again. Attaching a partition locks only the default partition, which no create uses.
+// Each change of the tables holds a lock for some milliseconds. Attaching a partition locks only the default one, which no create uses.
 import { setTimeout } from 'node:timers/promises'
-import { INT64_MAX } from '../../contract/int64.ts'
 import type { Partitions, PartitionStore } from '../partition-store.ts'
 import { PartitionRefused } from '../store.ts'
 import type { Database } from './connection.ts'
@@ -24,8 +22,6 @@ const BEYOND = 'pets_beyond'
 
 /** The constraint that lets PostgreSQL attach a table of any size without reading it. It exists only during a move. */
 const CHECK = 'pets_below_bound'
-
-const POLL_EVERY_MS = 1000
 
 /** Longer than PostgreSQL reads a table of a billion animals. */
 const MOVE_WITHIN_MS = 86_400_000
@@ -102,7 +98,7 @@ async function keepAhead(sql: Database): Promise<void> {
   const left = await findCheck(sql)
   if (left) await sql.unsafe(`ALTER TABLE ${left} DROP CONSTRAINT ${CHECK}`)
   const { end, size, ahead, hasBeyond } = (await readPartitions(sql)) ?? { end: 0n, size: 0n, ahead: 1 }
-  if (ahead < 1 && !hasBeyond && end + size <= INT64_MAX) await addPartition(sql, end, size)
+  if (ahead < 1 && !hasBeyond) await addPartition(sql, end, size)
 }
 
 /** Resolves with the table that a move is checking. If it was killed, creates would fail when they reach the bound of the check. */
@@ -133,13 +129,15 @@ async function addPartition(sql: Database, from: bigint, size: bigint | undefine
   await sql.unsafe(`ALTER TABLE pets ATTACH PARTITION ${name} ${bounds}`)
 }
 
-/** Waits while another process changes the tables. */
+/** Works as the owner of the tables. Waits while another process changes them. */
 async function whenUnlocked(sql: Database, work: () => Promise<number>, say: Say): Promise<number> {
+  const obstacle = await findMigrationObstacle(sql)
+  if (obstacle) throw new PartitionRefused(`PostgreSQL: ${obstacle.found}. Run the command as the owner of the tables.`)
   for (let isTold = false; ; isTold = true) {
     const done = await withLock(sql, work)
     if (done !== undefined) return done
     if (!isTold) say('Another process migrates, partitions or distributes; waiting for it.')
-    await setTimeout(POLL_EVERY_MS)
+    await setTimeout(1000)
   }
 }
 
@@ -148,8 +146,6 @@ async function whenUnlocked(sql: Database, work: () => Promise<number>, say: Say
  * empty default partition. Interrupted before its last transaction, it starts again.
  */
 async function splitNow(sql: Database, wanted: bigint | undefined, say: Say): Promise<number> {
-  const obstacle = await findMigrationObstacle(sql)
-  if (obstacle) throw new PartitionRefused(`PostgreSQL: ${obstacle.found}. Run the command as the owner of the tables.`)
   const present = await readPartitions(sql)
   if (present !== undefined && !present.hasBeyond) {
     await withBriefLocks(sql, keepAhead)
@@ -164,8 +160,6 @@ async function splitNow(sql: Database, wanted: bigint | undefined, say: Say): Pr
   const { newest } = present ?? (await readNewest(sql))
   // At least a whole partition ahead: until the move has ended, no id may reach the bound.
   const end = (newest / size + 2n) * size
-  if (end + size > INT64_MAX)
-    throw new PartitionRefused(`There is no room for a partition of ${size} ids after ${newest}.`)
   const [table, name] = [present === undefined ? 'pets' : BEYOND, `pets_below_${end}`]
   say(
     `${table} becomes the partition of the ids below ${end}; the next one has ${size} ids. First all ids are checked, while requests go on.`,

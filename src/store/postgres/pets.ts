@@ -26,7 +26,7 @@ import { gatherTurns } from '../../timing.ts'
 import { type Database, PREPARED } from './connection.ts'
 import { countPets, postgresWords } from './counts-and-words.ts'
 import { isBadRow, isLockTimeout } from './failures.ts'
-import { pageStatement } from './page-statement.ts'
+import { pageStatement, type Reach } from './page-statement.ts'
 import { writeIfSame } from './pet-writes.ts'
 import type { Pool } from './pool.ts'
 
@@ -35,11 +35,7 @@ const SQL_TYPES = { text: 'TEXT', integer: 'BIGINT' } as const
 const typeOf = (column: string) => SQL_TYPES[{ ...COLUMN_TYPES, ...ADDITION_COLUMNS }[column]!]
 
 /** `known` returns the partitions that the animals had lately. */
-export function postgresPets(
-  pool: Pool,
-  creates: Creates,
-  known: () => Partitions | undefined = () => undefined,
-): PetStore {
+export function postgresPets(pool: Pool, creates: Creates, known?: () => Partitions | undefined): PetStore {
   const words = postgresWords(pool)
 
   const read: Read = (text, values) => pool.rows(text, values)
@@ -50,8 +46,8 @@ export function postgresPets(
   }
 
   /** Reads pages of the same columns by one statement. */
-  function readPages(...pages: readonly Page[]): Promise<ColumnValue[][]> {
-    const { text, parameters } = pageStatement(pages)
+  function readPages(pages: readonly Page[], reach?: Reach): Promise<ColumnValue[][]> {
+    const { text, parameters } = pageStatement(pages, reach)
     return read(text, parameters)
   }
 
@@ -62,17 +58,13 @@ export function postgresPets(
   async function readNearby(query: PetList): Promise<ColumnValue[][]> {
     const { before, after, limit } = query
     const pages = pagesOfList(query)
-    const partitions = known()
-    if (partitions === undefined) return readPages(...pages)
+    const partitions = known?.()
+    if (partitions === undefined) return readPages(pages)
     const { newest, size } = partitions
     const bound = (id: bigint) => (id / size) * size
     const near = after === undefined ? bound((before ?? newest) - size / 10n) : bound(after + size / 10n) + size - 1n
-    const readTo = (reach: bigint | 'end') => {
-      const { text, parameters } = pageStatement(pages, reach)
-      return read(text, parameters)
-    }
-    const rows = BigInt.asIntN(64, near) === near ? await readTo(near) : []
-    return rows.length < limit ? readTo('end') : rows
+    const rows = BigInt.asIntN(64, near) === near ? await readPages(pages, near) : []
+    return rows.length < limit ? readPages(pages, 'end') : rows
   }
 
   return {
@@ -95,7 +87,7 @@ export function postgresPets(
 
     async changes(query) {
       const [added, events] = pagesOfChanges(query)
-      return mergeChanges(...(await Promise.all([readPages(added), readPages(events)])), query)
+      return mergeChanges(...(await Promise.all([readPages([added]), readPages([events])])), query)
     },
 
     update: async (id, expected, wanted, event) =>

@@ -55,11 +55,8 @@ export async function openPostgresStore(
     throw error
   }
   isOpen = true
-  const everyMinute = () => {
-    void settle(pool, report)
-    // After a failure the next minute does it; until then pages are read as before.
-    partitions.read().catch(() => {})
-  }
+  // After a failure the next minute reads the partitions; until then pages are read as before.
+  const everyMinute = () => void Promise.allSettled([settle(pool, report), partitions.read()])
   const settling = setInterval(everyMinute, SETTLED_MS).unref()
   const creates = new Creates(pool)
   return {

@@ -57,13 +57,11 @@ export function postgresRecords(pool: Pool): RecordStore {
     async remove({ name, columns, key }, records) {
       const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
       const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()
-      const remove = (sql: Database) => sql`
-        DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN
-          (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)}))`
-      if (name !== 'pets') return (await pool.write(remove)).count
       return pool.writeTransaction(async (sql) => {
-        const gone = await sql<Pet[]>`${remove(sql)} RETURNING id, name, status`
-        if (await readShards(sql)) await followChanges(sql, gone)
+        const gone = await sql<Pet[]>`
+          DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN
+            (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)})) RETURNING *`
+        if (name === 'pets' && (await readShards(sql))) await followChanges(sql, gone)
         return gone.count
       })
     },
