@@ -292,6 +292,9 @@ describe('The partition ahead', { concurrency: false, timeout: 300_000 }, () => 
     const all = await Promise.all(Array.from({ length: 4 }, () => store.partitions!.keepAhead()))
     assert.deepEqual((await store.partitions!.read())!.count, 4)
     assert.ok(all.some((found) => found?.end === 4000n))
+    await opened.sql`CREATE TABLE by_hand PARTITION OF pets FOR VALUES FROM (4000) TO (6000)`
+    await useIds(opened, 4500)
+    assert.equal((await store.partitions!.keepAhead())?.end, 8000n, 'after one that was made by hand')
   })
 
   it('is made in any schema, but not by an instance whose role does not own the tables, which goes on', async () => {

@@ -121,9 +121,9 @@ async function addPartition(sql: Database, from: bigint, size: bigint | undefine
   const bounds = size === undefined ? 'DEFAULT' : `FOR VALUES FROM (${from}) TO (${from + size})`
   const [like] = await sql<{ storage: string | null }[]>`
     SELECT 'WITH (' || array_to_string(reloptions, ', ') || ')' AS storage
-    FROM pg_class WHERE oid = ${`pets_below_${from}`}::text::regclass`
+    FROM pg_class WHERE oid = to_regclass(${`pets_below_${from}`})`
   await sql.unsafe(
-    `CREATE TABLE ${name} (LIKE pets INCLUDING ALL EXCLUDING INDEXES EXCLUDING IDENTITY) ${like!.storage ?? ''}`,
+    `CREATE TABLE ${name} (LIKE pets INCLUDING ALL EXCLUDING INDEXES EXCLUDING IDENTITY) ${like?.storage ?? ''}`,
   )
   await revokeDefaults(sql, name)
   await sql.unsafe(`ALTER TABLE pets ATTACH PARTITION ${name} ${bounds}`)
