@@ -26,7 +26,7 @@ import { toJson } from '../records.ts'
 import { StoreUnavailable } from '../store.ts'
 import { indexedWordOf, type WordIndex, wordRows } from '../search-pets.ts'
 import { type Database, inTransaction, PREPARED } from './connection.ts'
-import { hasOlderWrite, isVisibleEverywhere, readShards } from './distribution.ts'
+import { hasOlderWrite, isVisibleEverywhere } from './distribution.ts'
 import { sqlState } from './failures.ts'
 import type { Pool } from './pool.ts'
 
@@ -120,7 +120,7 @@ async function indexBatch(sql: Database): Promise<boolean> {
   // Before the animals are read: the former name of one that is renamed in between would be added and never removed.
   const renamed = await sql<{ id: bigint; name: string }[]>`
     DELETE FROM pet_renames WHERE id IN (SELECT id FROM pet_renames ORDER BY id LIMIT ${BATCH}) RETURNING pet_id AS id, name`
-  if (renamed.length > 0 && (await readShards(sql)) && !(await isVisibleEverywhere(sql)))
+  if (renamed.length > 0 && !(await isVisibleEverywhere(sql)))
     throw new StoreUnavailable('A worker of Citus has a change that it has not committed yet.')
   const ids = renamed.map(({ id }) => id)
   const present = (await readByIds(sql, 'id, name', ids)).map(([id, name]) => ({ id, name }) as (typeof renamed)[0])
@@ -185,8 +185,7 @@ export async function settleCounts(sql: Database, settledMs = SETTLED_MS): Promi
     const older = await transaction`
       SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND backend_xid IS NOT NULL
         AND xact_start <= to_timestamp((${notedAt}::bigint + 1) / 1000.0)`
-    if (older.length > 0 || ((await readShards(transaction)) && (await hasOlderWrite(transaction, notedAt))))
-      return false
+    if (older.length > 0 || (await hasOlderWrite(transaction, notedAt))) return false
     const reached = nextId - untilId > STEP ? untilId + BigInt(STEP) : nextId
     await transaction`
       UPDATE pet_counts SET count = pet_counts.count + added.count

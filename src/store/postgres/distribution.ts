@@ -9,7 +9,7 @@ import { type NewPet, type Pet, PET_STATUSES } from '../../contract/pets.ts'
 import { toJson } from '../records.ts'
 import { PartitionRefused } from '../store.ts'
 import type { Database } from './connection.ts'
-import { lockPets, withBriefLocks } from './schema-locks.ts'
+import { withLockedPets } from './schema-locks.ts'
 
 /** Whether the triggers of the animals do their work. */
 export const HAS_TRIGGERS = `EXISTS (SELECT 1 FROM pg_trigger WHERE tgrelid = 'pets'::regclass AND tgname = 'pets_rename')`
@@ -59,6 +59,7 @@ export async function followChanges(
  * that those which are just being committed do not count.
  */
 export async function isVisibleEverywhere(sql: Database): Promise<boolean> {
+  if ((await readShards(sql)) === undefined) return true
   const prepared = await sql`
     SELECT 1 FROM pg_sleep(1.1), run_command_on_workers($$
       SELECT count(*) FROM pg_prepared_xacts
@@ -69,6 +70,7 @@ export async function isVisibleEverywhere(sql: Database): Promise<boolean> {
 
 /** Resolves with whether a transaction that began up to this time, in milliseconds, writes. On the coordinator it may have no `backend_xid`. */
 export async function hasOlderWrite(sql: Database, at: bigint): Promise<boolean> {
+  if ((await readShards(sql)) === undefined) return false
   const older = await sql`
     WITH activity AS MATERIALIZED (SELECT * FROM citus_stat_activity WHERE datname = current_database())
     SELECT 1 FROM activity AS begun JOIN activity AS writing USING (global_pid)
@@ -84,14 +86,11 @@ export async function distribute(sql: Database, shards: number, say: (line: stri
   say(
     `pets becomes ${shards} shards on the workers; requests wait meanwhile. Instances of earlier releases would not count changes and removals any more.`,
   )
-  let lockedAt = 0
-  await withBriefLocks(sql, async (transaction) => {
-    lockedAt = await lockPets(transaction)
+  return withLockedPets(sql, async (transaction) => {
     for (const trigger of ['pets_count_delete', 'pets_count_update', 'pets_rename'])
       await transaction`DROP TRIGGER ${sql(trigger)} ON pets`
     await transaction`SELECT create_distributed_table('pets', 'id', shard_count => ${shards}, colocate_with => 'none')`
   })
-  return performance.now() - lockedAt
 }
 
 async function findObstacle(sql: Database): Promise<string | undefined> {

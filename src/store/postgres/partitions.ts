@@ -14,7 +14,7 @@ import { distribute, readShards } from './distribution.ts'
 import { asStoreFailure, explain, isLockTimeout, sqlState } from './failures.ts'
 import type { Pool } from './pool.ts'
 import { findMigrationObstacle } from './rights.ts'
-import { lockPets, tryLock, withBriefLocks, withLock } from './schema-locks.ts'
+import { tryLock, withBriefLocks, withLock, withLockedPets } from './schema-locks.ts'
 
 type Say = (line: string) => void
 
@@ -165,17 +165,14 @@ async function splitNow(sql: Database, wanted: bigint | undefined, say: Say): Pr
     `${table} becomes the partition of the ids below ${end}; the next one has ${size} ids. First all ids are checked, while requests go on.`,
   )
   const check = `CHECK (${present === undefined ? '' : `id >= ${present.end} AND `}id < ${end})`
-  await withBriefLocks(sql, async (transaction) => {
-    await lockPets(transaction)
-    await transaction.unsafe(
+  await withLockedPets(sql, (transaction) =>
+    transaction.unsafe(
       `ALTER TABLE ${table} DROP CONSTRAINT IF EXISTS ${CHECK}, ADD CONSTRAINT ${CHECK} ${check} NOT VALID`,
-    )
-  })
+    ),
+  )
   await sql.unsafe(`ALTER TABLE ${table} VALIDATE CONSTRAINT ${CHECK}`)
-  let lockedAt = 0
-  await withBriefLocks(sql, async (transaction) => {
+  return withLockedPets(sql, async (transaction) => {
     await becomeOwner(transaction)
-    lockedAt = await lockPets(transaction)
     if (present === undefined) await makeParent(transaction, name)
     else
       await transaction.unsafe(`ALTER TABLE pets DETACH PARTITION ${BEYOND}; ALTER TABLE ${BEYOND} RENAME TO ${name}`)
@@ -185,7 +182,6 @@ async function splitNow(sql: Database, wanted: bigint | undefined, say: Say): Pr
     await addPartition(transaction, end, size)
     await addPartition(transaction, end + size, undefined)
   })
-  return performance.now() - lockedAt
 }
 
 /** Renames the table of the animals, and makes a partitioned one of its name with all that belongs to it, for its animals to be attached. */

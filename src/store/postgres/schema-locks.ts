@@ -8,8 +8,6 @@ const LOCK = 0x50455453
 
 /** Statements queue behind one that waits for the lock of a table. */
 const LOCK_TIMEOUT_MS = 50
-const TRIES = 500
-const PAUSE_MS = 1000
 
 /** Takes the lock until the end of the transaction; resolves with false if another process has it. */
 export async function tryLock(sql: Database, function_ = 'pg_try_advisory_xact_lock'): Promise<boolean> {
@@ -29,22 +27,11 @@ export async function withLock<T>(sql: Database, work: () => Promise<T>): Promis
   }
 }
 
-/**
- * Locks the animals against all others, in such a transaction; resolves with the time. Waits first, for as long as it takes, for a lock
- * that no request waits for: then PostgreSQL cancels an autovacuum of the table, which it would not do for a brief wait.
- */
-export async function lockPets(sql: Database): Promise<number> {
-  await sql.unsafe(`
-    SET LOCAL lock_timeout = 0; LOCK TABLE pets IN SHARE UPDATE EXCLUSIVE MODE;
-    SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE`)
-  return performance.now()
-}
-
 /** Runs a transaction that waits briefly for the locks of tables, and tries again later; rejects after some nine minutes. */
 export async function withBriefLocks(
   sql: Database,
   work: (sql: Database) => Promise<unknown>,
-  tries = TRIES,
+  tries = 500,
 ): Promise<void> {
   try {
     await inTransaction(sql, async (transaction) => {
@@ -53,7 +40,23 @@ export async function withBriefLocks(
     })
   } catch (error) {
     if (tries === 1 || !isLockTimeout(error)) throw error
-    await setTimeout(PAUSE_MS)
+    await setTimeout(1000)
     await withBriefLocks(sql, work, tries - 1)
   }
+}
+
+/**
+ * Runs such a transaction with the animals locked against all others; resolves with the milliseconds that they were. Waits first, for as
+ * long as it takes, for a lock that no request waits for: then PostgreSQL cancels an autovacuum, which it does not for a brief wait.
+ */
+export async function withLockedPets(sql: Database, work: (sql: Database) => Promise<unknown>): Promise<number> {
+  let lockedAt = 0
+  await withBriefLocks(sql, async (transaction) => {
+    await transaction.unsafe(`
+      SET LOCAL lock_timeout = 0; LOCK TABLE pets IN SHARE UPDATE EXCLUSIVE MODE;
+      SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}; LOCK TABLE pets IN ACCESS EXCLUSIVE MODE`)
+    lockedAt = performance.now()
+    await work(transaction)
+  })
+  return performance.now() - lockedAt
 }
