@@ -1,8 +1,12 @@
 // Animals in partitions by id on PostgreSQL: the move while the service runs, and the partition ahead.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { inspect } from 'node:util'
 import { until } from '../assurance/harness/until.ts'
+import { INT64_MAX, INT64_MIN } from '../src/contract/int64.ts'
+import { PET_STATUSES } from '../src/contract/pets.ts'
 import type { Check } from '../src/store/check.ts'
+import type { PetList } from '../src/store/pet-list.ts'
 import { parseConnection } from '../src/store/postgres/connection-settings.ts'
 import { Pool } from '../src/store/postgres/pool.ts'
 import type { Store } from '../src/store/store.ts'
@@ -276,6 +280,37 @@ it('A page of animals in partitions reads only that of the cursor, or two near a
   await pool.end()
   assert.equal(mode!['plan_cache_mode'], 'force_generic_plan', 'a page is not planned each time')
   assert.deepEqual(await readFor('available', {}), ['700,699,698', 'pets_beyond,700,800,900'])
+})
+
+it('A list of animals in partitions is that of one table: at borders, over gaps and empty partitions, in both directions', async () => {
+  await using opened = await openPostgres()
+  await split(opened, 20n)
+  for (const id of [50, 70, 90]) {
+    await opened.sql`SELECT setval('pets_id_seq', ${id})`
+    await opened.store.partitions!.keepAhead()
+  }
+  const ids = [500n, 140n, 101n, 61n, 60n, 41n, 40n, 39n, 38n, 21n, 20n, 19n, 2n, 1n, 0n, -1n, -20n, INT64_MIN]
+  const animals = ids.map((id, nth) => ({ ...rex, id, categoryId: BigInt(nth % 2), status: PET_STATUSES[nth % 3]! }))
+  for (const { id, name, categoryId, status } of animals)
+    await opened.sql`INSERT INTO pets (id, name, category_id, status) VALUES (${String(id)}, ${name}, ${String(categoryId)}, ${status})`
+  await opened.store.partitions!.read()
+  const places = [{}, ...[...ids, INT64_MAX, 42n, 80n].flatMap((id) => [{ before: id }, { after: id }])]
+  const filters = [undefined, 'sold' as const].flatMap((status) => [{ status }, { status, categoryId: 1n }])
+  const lists = [1, 3, 100].flatMap((limit) =>
+    places.flatMap((place) => filters.map((filter) => ({ limit, ...place, ...filter }))),
+  )
+  for (const query of lists) {
+    const { limit, before, after, status, categoryId }: PetList = query
+    const all = animals.filter(
+      (pet) =>
+        (before === undefined || pet.id < before) &&
+        (after === undefined || pet.id > after) &&
+        pet.status === (status ?? pet.status) &&
+        pet.categoryId === (categoryId ?? pet.categoryId),
+    )
+    const expected = after === undefined ? all.slice(0, limit) : all.slice(-limit)
+    assert.deepEqual(await opened.store.pets.list(query), expected, inspect(query))
+  }
 })
 
 describe('The partition ahead', { concurrency: false, timeout: 300_000 }, () => {
