@@ -347,6 +347,7 @@ describe('The partition ahead', { concurrency: false, timeout: 300_000 }, () => 
     await split({ store: owner })
     await sql`SELECT setval('"Shop 1".pets_id_seq', 2500)`
     assert.equal((await clerk.partitions!.keepAhead())?.count, 3)
+    await assert.rejects(split({ store: clerk }), /does not own its tables\. Run the command as the owner/)
     assert.equal((await owner.partitions!.keepAhead())?.count, 4)
     assert.equal((await clerk.pets.create(rex)).outcome, 'created')
     assert.deepEqual(await clerk.pets.list({ limit: 5 }), [{ id: 2501n, ...rex }])

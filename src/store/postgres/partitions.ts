@@ -79,7 +79,16 @@ export function postgresPartitions(pool: Pool, pgbouncer: boolean): PartitionSto
         "The move needs one session, which it can't have through PgBouncer. Run the command once with the address of PostgreSQL itself.",
       )
     const lockedMs = await pool
-      .writeWithin(MOVE_WITHIN_MS, (sql) => whenUnlocked(sql, () => work(sql), say))
+      .writeWithin(MOVE_WITHIN_MS, async (sql) => {
+        const obstacle = (await findMigrationObstacle(sql))?.found
+        if (obstacle) throw new PartitionRefused(`PostgreSQL: ${obstacle}. Run the command as the owner of the tables.`)
+        for (let isTold = false; ; isTold = true) {
+          const done = await withLock(sql, () => work(sql))
+          if (done !== undefined) return done
+          if (!isTold) say('Another process migrates, partitions or distributes; waiting for it.')
+          await setTimeout(1000)
+        }
+      })
       .catch((error: unknown) => {
         if (sqlState(error) === undefined) throw asStoreFailure(error)
         const said = `PostgreSQL: ${explain(error)}. No animal was moved; when that is fixed, run the command again.`
@@ -127,18 +136,6 @@ async function addPartition(sql: Database, from: bigint, size: bigint | undefine
   )
   await revokeDefaults(sql, name)
   await sql.unsafe(`ALTER TABLE pets ATTACH PARTITION ${name} ${bounds}`)
-}
-
-/** Works as the owner of the tables. Waits while another process changes them. */
-async function whenUnlocked(sql: Database, work: () => Promise<number>, say: Say): Promise<number> {
-  const obstacle = await findMigrationObstacle(sql)
-  if (obstacle) throw new PartitionRefused(`PostgreSQL: ${obstacle.found}. Run the command as the owner of the tables.`)
-  for (let isTold = false; ; isTold = true) {
-    const done = await withLock(sql, work)
-    if (done !== undefined) return done
-    if (!isTold) say('Another process migrates, partitions or distributes; waiting for it.')
-    await setTimeout(1000)
-  }
 }
 
 /**
