@@ -1,30 +1,30 @@
-// OpenTelemetry's standard variables that the service reads. They have no flags.
+// OpenTelemetry's standard variables that the service reads. They have no flags. Choices are in upper or lower case.
 import { unescape } from 'node:querystring'
+import { redactAddress } from './contract/redact.ts'
 
 type Texts = Record<string, string | undefined>
+type Setting = { allowed: string; parse: (text: string) => unknown; redact?: (text: string) => string }
 
-const PAIRS = [
-  'NAME=VALUE pairs, separated by commas, in ASCII or percent-encoded',
-  // Without control characters: for a header with one, fetch throws an error that shows its value.
-  /^(?:\s*[\w!#$%&'*+.^`|~-]+\s*=(?:[ -$&-+\--~]|%(?!7f)[2-9a-f][\da-f])*(?:,|$))*$/i,
-  '',
-] as const
+const matching = (pattern: RegExp) => (text: string) => (pattern.test(text) ? text.toLowerCase() : undefined)
+const PAIRS = { allowed: 'NAME=VALUE pairs, separated by commas, in ASCII or percent-encoded', parse: parsePairs }
 
-/** What is allowed, in words and as a pattern, and the default. */
 export const TRACING_VARIABLES = {
-  OTEL_EXPORTER_OTLP_ENDPOINT: ['an http or https URL without user and password', /^https?:\/\/[^\s/@:][^\s@]*$/i, ''],
-  OTEL_SDK_DISABLED: ['true or false', /^(?:true|false)$/, 'false'],
-  OTEL_EXPORTER_OTLP_PROTOCOL: ['http/json', /^http\/json$/, 'http/json'],
-  OTEL_EXPORTER_OTLP_HEADERS: PAIRS,
-  OTEL_TRACES_SAMPLER: [
-    'always_on, always_off or traceidratio, or one of them after parentbased_',
-    /^(?:parentbased_)?(?:always_on|always_off|traceidratio)$/,
-    'parentbased_always_on',
-  ],
-  OTEL_TRACES_SAMPLER_ARG: ['a number from 0 to 1', /^(?:0?\.\d+|[01](?:\.0*)?|\d(?:\.\d+)?e-\d+)$/, '1'],
-  OTEL_SERVICE_NAME: ['a name', /./, ''],
+  OTEL_EXPORTER_OTLP_ENDPOINT: {
+    allowed: 'an http or https URL without user, password, query and fragment',
+    parse: parseEndpoint,
+    redact: redactAddress,
+  },
+  OTEL_SDK_DISABLED: { allowed: 'true or false', parse: matching(/^(?:true|false)$/i) },
+  OTEL_EXPORTER_OTLP_PROTOCOL: { allowed: 'http/json', parse: matching(/^http\/json$/i) },
+  OTEL_EXPORTER_OTLP_HEADERS: { ...PAIRS, redact: () => '***' },
+  OTEL_TRACES_SAMPLER: {
+    allowed: 'always_on, always_off or traceidratio, or one of them after parentbased_',
+    parse: matching(/^(?:parentbased_)?(?:always_on|always_off|traceidratio)$/i),
+  },
+  OTEL_TRACES_SAMPLER_ARG: { allowed: 'a number from 0 to 1', parse: parseShare },
+  OTEL_SERVICE_NAME: { allowed: 'a name', parse: String },
   OTEL_RESOURCE_ATTRIBUTES: PAIRS,
-} as const
+} satisfies Record<string, Setting>
 
 /** Where traces are exported to, and of which requests. */
 export type Tracing = NonNullable<ReturnType<typeof readTracing>>
@@ -33,37 +33,43 @@ export type Tracing = NonNullable<ReturnType<typeof readTracing>>
 export function readTracing(
   env: Texts,
   envFile: Texts,
-  parse: (setting: { allowed: string; parse: (text: string) => unknown }, variable: string, text: string) => unknown,
+  parse: (setting: Setting, name: string, text: string) => unknown,
 ) {
-  const read = (variable: keyof typeof TRACING_VARIABLES): string => {
-    const [allowed, pattern, fallback] = TRACING_VARIABLES[variable]
-    const text = env[variable] || envFile[variable] || fallback
-    const isUrl = variable.endsWith('ENDPOINT')
-    const isValid = () => text === '' || (pattern.test(text) && (!isUrl || URL.canParse(text)))
-    // The values of headers are secrets.
-    const redacted = variable.endsWith('HEADERS') && { redact: () => '***' }
-    parse({ allowed, parse: () => isValid() || undefined, ...redacted }, variable, text)
-    return text
+  type Table = typeof TRACING_VARIABLES
+  const read = <Name extends keyof Table>(name: Name) => {
+    const text = env[name] || envFile[name]
+    return text ? (parse(TRACING_VARIABLES[name], name, text) as ReturnType<Table[Name]['parse']>) : undefined
   }
-  const endpoint = read('OTEL_EXPORTER_OTLP_ENDPOINT')
-  if (endpoint === '' || read('OTEL_SDK_DISABLED') === 'true') return undefined
+  const url = read('OTEL_EXPORTER_OTLP_ENDPOINT')
+  if (url === undefined || read('OTEL_SDK_DISABLED') === 'true') return undefined
   read('OTEL_EXPORTER_OTLP_PROTOCOL')
-  const sampler = read('OTEL_TRACES_SAMPLER')
+  const sampler = read('OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on'
+  const ratio = read('OTEL_TRACES_SAMPLER_ARG') ?? 1
   const name = read('OTEL_SERVICE_NAME')
-  const ratio = Number(read('OTEL_TRACES_SAMPLER_ARG'))
   return {
-    url: new URL(endpoint.replace(/\/?$/, '/v1/traces')).href,
-    headers: pairsOf(read('OTEL_EXPORTER_OTLP_HEADERS')),
+    url,
+    headers: read('OTEL_EXPORTER_OTLP_HEADERS'),
     /** Whether the flag of a trusted caller decides. */
     isParentBased: sampler.startsWith('parentbased_'),
     /** The share of the other requests that are traced. */
     share: sampler.endsWith('ratio') ? ratio : Number(sampler.endsWith('on')),
     /** The operator's attributes of the service. */
-    resource: { ...pairsOf(read('OTEL_RESOURCE_ATTRIBUTES')), ...(name !== '' && { 'service.name': name }) },
+    resource: { ...read('OTEL_RESOURCE_ATTRIBUTES'), ...(name && { 'service.name': name }) },
   }
 }
 
-function pairsOf(text: string): Record<string, string> {
+function parseEndpoint(text: string): string | undefined {
+  const isPlain = /^https?:\/\/[^\s/@:?#][^\s@?#]*$/i.test(text) && URL.canParse(text)
+  return isPlain ? new URL(text.replace(/\/?$/, '/v1/traces')).href : undefined
+}
+
+function parseShare(text: string): number | undefined {
+  return /^[\d.][\d.e-]*$/i.test(text) && Number(text) <= 1 ? Number(text) : undefined
+}
+
+function parsePairs(text: string): Record<string, string> | undefined {
+  // Values without control characters: for a header with one, fetch throws an error that shows it.
+  if (!/^(?:\s*[^=,\s]+\s*=(?:[ -$&-+\--~]|%(?!7f)[2-9a-f][\da-f])*(?:,|$))*$/i.test(text)) return undefined
   const pairs = text.matchAll(/([^=,\s]+)\s*=([^,]*)/g)
-  return Object.fromEntries(Array.from(pairs, ([, name, value]) => [name!, unescape(value!.trim())]))
+  return Object.fromEntries(Array.from(pairs, ([, name, value]) => [unescape(name!), unescape(value!.trim())]))
 }

@@ -210,7 +210,7 @@ export function createRecorder(
   usage: Usage,
   metrics: Metrics | undefined,
   clock: () => number,
-  trace?: (call: Answered, status: number, code: string | undefined) => void,
+  trace?: Recorder,
 ): Recorder {
   function record(call: Answered, status: number, refusal?: Refusal): void {
     const { id, operation, caller, startedAt, rehearsed } = call
@@ -224,7 +224,7 @@ export function createRecorder(
     }
     const seconds = startedAt === undefined ? undefined : (performance.now() - startedAt) / 1000
     metrics?.answered(operation, status, seconds, rehearsed)
-    trace?.(call, status, refusal?.code)
+    trace?.(call, status, refusal)
     if (log.isLevelEnabled('info')) log.info(logLine(call, status, refusal), 'request')
   }
 
@@ -264,7 +264,8 @@ function logLine(
   }
 }
 
-const TRACEPARENT = /^(?!ff)[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]([\da-f])(?:-|$)/
+/** Only a version after 00 may have further fields. */
+const TRACEPARENT = /^(?!ff|00.{54})[\da-f]{2}-(?!0{32})([\da-f]{32})-(?!0{16})([\da-f]{16})-[\da-f]([\da-f])(?:-|$)/
 
 /** Parses a traceparent header (W3C Trace Context). Returns undefined if it is missing or malformed. */
 export function parseTraceparent(header: string | string[] | undefined) {

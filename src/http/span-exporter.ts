@@ -12,25 +12,28 @@ const EXPORT_WITHIN_MS = 10_000
 export type Attributes = Record<string, string | number | undefined>
 
 export function createSpanExporter({ url, headers }: Tracing, resource: Attributes, log: Log) {
-  const scope = `"resource":${render({}, resource)},"scopeSpans":[{"scope":{"name":"petstore"},"spans":`
+  const head = `{"resourceSpans":[{"resource":${render({}, resource)},"scopeSpans":[{"scope":{"name":"petstore"},"spans":[`
   /** As JSON, which takes less memory than objects. */
   const queue: string[] = []
   let exporting: Promise<void> | undefined
   let dropped = 0
-  let isFailing = false
+
+  function drop(spans: number, reason: string | undefined): void {
+    const details = { url: new URL(url).origin, reason }
+    if (dropped === 0) log.warn(details, 'traces cannot be exported, and are dropped until they can')
+    dropped += spans
+  }
 
   async function post(spans: readonly string[]): Promise<void> {
-    const sent = new Headers(headers)
-    sent.set('Content-Type', 'application/json')
-    const { status, body } = await fetch(url, {
+    const { ok, status, body } = await fetch(url, {
       method: 'POST',
-      headers: sent,
-      body: `{"resourceSpans":[{${scope}[${spans.join()}]}]}]}`,
-      redirect: 'error',
+      headers: { ...headers, 'content-type': 'application/json' },
+      body: `${head}${spans.join()}]}]}]}`,
+      redirect: 'manual',
       signal: AbortSignal.timeout(EXPORT_WITHIN_MS),
     })
     await body?.cancel()
-    if (status < 200 || status > 299) throw new Error(`the collector answered ${status}`)
+    if (!ok) throw new Error(`the collector answered ${status}`)
   }
 
   /** Exports all spans, batch by batch, until a batch fails. Never rejects. */
@@ -39,17 +42,15 @@ export function createSpanExporter({ url, headers }: Tracing, resource: Attribut
       const spans = queue.splice(0, BATCH_SPANS)
       try {
         await post(spans)
-        if (isFailing) log.notice({ dropped }, 'traces are exported again')
-        isFailing = false
-        dropped = 0
       } catch (error) {
-        dropped += spans.length
-        const { message, cause } = error as Error
-        const details = { url: new URL(url).origin, reason: cause instanceof Error ? cause.message : message }
-        if (!isFailing) log.warn(details, 'traces cannot be exported, and are dropped until they can')
-        isFailing = true
+        // An error of several addresses has no message.
+        const { message, code } = ((error as Error).cause ?? error) as NodeJS.ErrnoException
+        drop(spans.length, message || code)
         return
       }
+      if (queue.length > 0) continue
+      if (dropped > 0) log.notice({ dropped }, 'traces are exported again')
+      dropped = 0
     }
   }
 
@@ -59,11 +60,11 @@ export function createSpanExporter({ url, headers }: Tracing, resource: Attribut
   return {
     /** Adds a span in the form of OTLP, but for its attributes. */
     add(span: object, attributes: Attributes): void {
-      if (queue.length >= QUEUE_LIMIT) dropped += 1
+      if (queue.length >= QUEUE_LIMIT) drop(1, `the collector is slow: ${QUEUE_LIMIT} spans wait`)
       // Not if it is longer: what a failed export leaves waits for the timer.
       else if (queue.push(render(span, attributes)) === BATCH_SPANS) void flush()
     },
-    async stop(): Promise<void> {
+    stop: async (): Promise<void> => {
       clearInterval(timer)
       await exporting
       await flush()

@@ -8,27 +8,25 @@ import { BASE_PATH, VERSION } from '../contract/operations.ts'
 import type { Log } from '../log.ts'
 import { type Traced, traced } from '../store/traced.ts'
 import type { Tracing } from '../tracing-settings.ts'
-import { type Answered, parseTraceparent } from './answer.ts'
+import { parseTraceparent, type Recorder } from './answer.ts'
 import { type Arrival, createClientAddress, loggedRequest } from './call.ts'
 import { type Attributes, createSpanExporter } from './span-exporter.ts'
 
 /** Kinds of spans in OTLP, and the status of one that failed. */
 const KIND = { internal: 1, server: 2, client: 3 }
-const FAILED = 2
+const FAILED = { code: 2 }
 
 /** A longer path is cut. */
 const PATH_KEPT = 256
 
-interface RequestSpan extends Traced {
-  /** Ends the span, once. Steps that end later are no part of it. */
-  end: (call: Answered, status: number | undefined, code?: string) => void
-}
+/** Ends once. Steps that end later are no part of it. */
+type RequestSpan = Traced & { end: Recorder }
 
 export type Tracer = ReturnType<typeof createTracer>
 
 export function createTracer(config: Config, tracing: Tracing, log: Log) {
-  const own = { 'service.name': 'petstore', 'service.version': VERSION, 'service.instance.id': randomUUID() }
-  const resource = { ...own, 'deployment.environment.name': config.environment, ...tracing.resource }
+  const service = { 'service.name': 'petstore', 'service.version': VERSION, 'service.instance.id': randomUUID() }
+  const resource = { ...service, 'deployment.environment.name': config.environment, ...tracing.resource }
   const exporter = createSpanExporter(tracing, resource, log)
   const isSampled = createSampler(tracing, config.trustProxy)
   const scheme = ownBaseUrl(config)?.startsWith('https:') ? 'https' : 'http'
@@ -40,44 +38,45 @@ export function createTracer(config: Config, tracing: Tracing, log: Log) {
     const epoch = Date.now() - performance.now()
     let isEnded = false
 
-    function add(name: string, kind: number, from: number, to: number, attributes: Attributes): void {
-      const ids =
-        kind === KIND.server ? { spanId, parentSpanId: parent?.spanId } : { spanId: newId(16), parentSpanId: spanId }
+    function add(span: object, from: number, to: number, attributes: Attributes): void {
+      if (isEnded) return
       const times = { startTimeUnixNano: nanoseconds(epoch + from), endTimeUnixNano: nanoseconds(epoch + to) }
-      const status = attributes['error.type'] === undefined ? {} : { code: FAILED }
-      if (!isEnded) exporter.add({ traceId, ...ids, name, kind, ...times, status }, attributes)
+      exporter.add({ traceId, ...span, ...times }, attributes)
     }
 
     const span: RequestSpan = {
       step(name, from, to, sharedBy = 1) {
-        const batch = sharedBy > 1 ? sharedBy : undefined
         const kind = name.startsWith('wait') ? KIND.internal : KIND.client
-        add(name, kind, from, to, { 'db.system.name': database, 'db.operation.batch.size': batch })
+        const batch = sharedBy > 1 ? sharedBy : undefined
+        const attributes = { 'db.system.name': database, 'db.operation.batch.size': batch }
+        add({ spanId: newId(16), parentSpanId: spanId, name, kind }, from, to, attributes)
       },
       // Queries, headers and addresses of clients are left out.
-      end({ id, operation, page }, status, code) {
+      end({ id, operation, page }, status, refusal) {
         const { method, path } = loggedRequest(request)
         // A tool is called by POST /mcp, whatever its operation is.
         const route = page ?? (operation && BASE_PATH + operation.path)
-        add(route === undefined ? method : `${method} ${route}`, KIND.server, at, performance.now(), {
+        const name = route === undefined ? method : `${method} ${route}`
+        const isFailed = status > 499
+        const own = { spanId, parentSpanId: parent?.spanId, name, kind: KIND.server, status: isFailed ? FAILED : {} }
+        add(own, at, performance.now(), {
           'url.scheme': scheme,
           'http.request.method': method,
           'http.route': route,
           'http.response.status_code': status,
           'url.path': path.slice(0, PATH_KEPT),
           'network.protocol.version': request.httpVersion,
-          'error.type': status === undefined || status > 499 ? (code ?? String(status ?? 'disconnected')) : undefined,
+          'error.type': isFailed ? (refusal?.code ?? String(status)) : undefined,
           'petstore.operation': operation?.id,
-          'petstore.error.code': code,
+          'petstore.error.code': refusal?.code,
           'petstore.request.id': id || undefined,
         })
         isEnded = true
-        request.socket.off('close', onClose)
       },
     }
-    // For clients that disconnect, and answers of socket-errors.ts, which are sent outside the context of the request.
-    const onClose = () => span.end({ id: '' }, response.headersSent ? response.statusCode : undefined)
-    request.socket.once('close', onClose)
+    // If its body breaks off, the request is answered outside its context (socket-errors.ts).
+    const onClose = () => response.headersSent && span.end({ id: '' }, response.statusCode)
+    if (!request.complete) response.once('close', onClose)
     return span
   }
 
@@ -90,9 +89,8 @@ export function createTracer(config: Config, tracing: Tracing, log: Log) {
       return traced.run(span, serve, arrival)
     },
     /** Ends the span of the current request. */
-    answered: (call: Answered, status: number, code: string | undefined): void =>
-      (traced.getStore() as RequestSpan | undefined)?.end(call, status, code),
-    stop: () => exporter.stop(),
+    answered: (...answer: Parameters<Recorder>) => (traced.getStore() as RequestSpan | undefined)?.end(...answer),
+    stop: exporter.stop,
   }
 }
 
@@ -101,9 +99,9 @@ function newId(digits: number): string {
   return randomUUID().replaceAll('-', '').slice(-digits)
 }
 
-/** Renders a time in milliseconds, which has more digits in nanoseconds than a number. */
+/** Renders a time in milliseconds. In nanoseconds it has more digits than a number. */
 function nanoseconds(ms: number): string {
-  return `${Math.floor(ms)}${String(Math.floor((ms % 1) * 1e6)).padStart(6, '0')}`
+  return `${Math.round(ms * 1000)}000`
 }
 
 /**

@@ -9,10 +9,10 @@ export interface Traced {
 /** The current request; empty unless it is traced. */
 export const traced = new AsyncLocalStorage<Traced | undefined>()
 
-/** Records a step that lasts until the promise is settled. Returns the promise. */
-export function recorded<T>(name: string, step: Promise<T>): Promise<T> {
+/** Records a step that lasts until the promise is settled. Returns the promise, or the value that nothing had to wait for. */
+export function recorded<T>(name: string, step: T): T {
   const request = traced.getStore()
-  if (request === undefined) return step
+  if (request === undefined || !(step instanceof Promise)) return step
   const from = performance.now()
   const ended = () => request.step(name, from, performance.now())
   step.then(ended, ended)

@@ -148,8 +148,7 @@ export class Pool {
   }
 
   async #run<T>(kind: Kind, work: Work<T>, limitMs: number, isShared: boolean): Promise<T> {
-    const acquired = this.#connections.acquire(kind, isShared)
-    const connection = await (acquired instanceof Promise ? recorded('wait for a connection', acquired) : acquired)
+    const connection = await recorded('wait for a connection', this.#connections.acquire(kind, isShared))
     let answer: Promise<T> | undefined
     try {
       answer = work(connection.sql)

@@ -147,19 +147,13 @@ export class Transactions {
 
   /** Records the steps of a write. The writes of a batch share its statements and its commit. */
   #recordSteps(written: Promise<unknown>, { step }: Traced, addedAt: number): void {
-    const record = (isCommitted: boolean) => {
-      const now = performance.now()
+    const committed = () => {
       const { began, commitBegan, writes } = this.#batch
-      const isRefused = began < addedAt
-      step('wait for the batch', addedAt, isRefused ? now : began)
-      if (isCommitted) step('statement', began, commitBegan, writes)
-      if (isCommitted) step('commit', commitBegan, now, writes)
-      else if (!isRefused) step('statement and commit', began, now, writes)
+      step('wait for the batch', addedAt, began)
+      step('statement', began, commitBegan, writes)
+      step('commit', commitBegan, performance.now(), writes)
     }
-    written.then(
-      () => record(true),
-      () => record(false),
-    )
+    written.then(committed, () => step('failed write', addedAt, performance.now()))
   }
 
   /** Writes batch after batch until nothing is left to write. */
