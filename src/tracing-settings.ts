@@ -4,7 +4,9 @@ import { redactAddress } from './contract/redact.ts'
 
 type Texts = Record<string, string | undefined>
 type Setting = { allowed: string; parse: (text: string) => unknown; redact?: (text: string) => string }
+type Parse = (setting: Setting, name: string, text: string) => unknown
 
+const parseShare = (text: string) => (/^[\d.][\d.e-]*$/i.test(text) && Number(text) <= 1 ? Number(text) : undefined)
 const matching = (pattern: RegExp) => (text: string) => (pattern.test(text) ? text.toLowerCase() : undefined)
 const PAIRS = { allowed: 'NAME=VALUE pairs, separated by commas, in ASCII or percent-encoded', parse: parsePairs }
 
@@ -30,11 +32,7 @@ export const TRACING_VARIABLES = {
 export type Tracing = NonNullable<ReturnType<typeof readTracing>>
 
 /** Returns undefined unless an endpoint is set; the other variables are not looked at then. `parse` throws for a bad value. */
-export function readTracing(
-  env: Texts,
-  envFile: Texts,
-  parse: (setting: Setting, name: string, text: string) => unknown,
-) {
+export function readTracing(env: Texts, envFile: Texts, parse: Parse) {
   type Table = typeof TRACING_VARIABLES
   const read = <Name extends keyof Table>(name: Name) => {
     const text = env[name] || envFile[name]
@@ -61,10 +59,6 @@ export function readTracing(
 function parseEndpoint(text: string): string | undefined {
   const isPlain = /^https?:\/\/[^\s/@:?#][^\s@?#]*$/i.test(text) && URL.canParse(text)
   return isPlain ? new URL(text.replace(/\/?$/, '/v1/traces')).href : undefined
-}
-
-function parseShare(text: string): number | undefined {
-  return /^[\d.][\d.e-]*$/i.test(text) && Number(text) <= 1 ? Number(text) : undefined
 }
 
 function parsePairs(text: string): Record<string, string> | undefined {

@@ -12,7 +12,7 @@ const EXPORT_WITHIN_MS = 10_000
 export type Attributes = Record<string, string | number | undefined>
 
 export function createSpanExporter({ url, headers }: Tracing, resource: Attributes, log: Log) {
-  const head = `{"resourceSpans":[{"resource":${render({}, resource)},"scopeSpans":[{"scope":{"name":"petstore"},"spans":[`
+  const head = `{"resourceSpans":[{"resource":{${render(resource)}},"scopeSpans":[{"scope":{"name":"petstore"},"spans":[`
   /** As JSON, which takes less memory than objects. */
   const queue: string[] = []
   let exporting: Promise<void> | undefined
@@ -62,7 +62,7 @@ export function createSpanExporter({ url, headers }: Tracing, resource: Attribut
     add(span: object, attributes: Attributes): void {
       if (queue.length >= QUEUE_LIMIT) drop(1, `the collector is slow: ${QUEUE_LIMIT} spans wait`)
       // Not if it is longer: what a failed export leaves waits for the timer.
-      else if (queue.push(render(span, attributes)) === BATCH_SPANS) void flush()
+      else if (queue.push(`${JSON.stringify(span).slice(0, -1)},${render(attributes)}}`) === BATCH_SPANS) void flush()
     },
     stop: async (): Promise<void> => {
       clearInterval(timer)
@@ -72,11 +72,11 @@ export function createSpanExporter({ url, headers }: Tracing, resource: Attribut
   }
 }
 
-/** Renders a span, or a resource, with its attributes; leaves out those that are undefined. */
-function render(owner: object, attributes: Attributes): string {
-  const rendered = Object.entries(attributes).flatMap(([key, value]) => {
-    if (value === undefined) return []
-    return { key, value: typeof value === 'number' ? { intValue: String(value) } : { stringValue: value } }
+/** Renders the attributes of a span or a resource; leaves out those that are undefined. Objects would cost twice the time. */
+function render(attributes: Attributes): string {
+  const rendered = Object.entries(attributes).map(([key, value]) => {
+    const typed = typeof value === 'number' ? `"intValue":"${value}"` : `"stringValue":${JSON.stringify(value)}`
+    return value === undefined ? '' : `,{"key":${JSON.stringify(key)},"value":{${typed}}}`
   })
-  return JSON.stringify({ ...owner, attributes: rendered })
+  return `"attributes":[${rendered.join('').slice(1)}]`
 }

@@ -36,12 +36,13 @@ export function createTracer(config: Config, tracing: Tracing, log: Log) {
     const parent = parseTraceparent(request.headers['traceparent'])
     const [traceId, spanId] = [parent?.traceId ?? newId(32), newId(16)]
     const epoch = Date.now() - performance.now()
+    // As text: it has more digits than a number.
+    const nanoseconds = (time: number) => `${Math.round((epoch + time) * 1000)}000`
     let isEnded = false
 
     function add(span: object, from: number, to: number, attributes: Attributes): void {
-      if (isEnded) return
-      const times = { startTimeUnixNano: nanoseconds(epoch + from), endTimeUnixNano: nanoseconds(epoch + to) }
-      exporter.add({ traceId, ...span, ...times }, attributes)
+      const times = { startTimeUnixNano: nanoseconds(from), endTimeUnixNano: nanoseconds(to) }
+      if (!isEnded) exporter.add({ traceId, ...span, ...times }, attributes)
     }
 
     const span: RequestSpan = {
@@ -65,7 +66,6 @@ export function createTracer(config: Config, tracing: Tracing, log: Log) {
           'http.route': route,
           'http.response.status_code': status,
           'url.path': path.slice(0, PATH_KEPT),
-          'network.protocol.version': request.httpVersion,
           'error.type': isFailed ? (refusal?.code ?? String(status)) : undefined,
           'petstore.operation': operation?.id,
           'petstore.error.code': refusal?.code,
@@ -95,19 +95,12 @@ export function createTracer(config: Config, tracing: Tracing, log: Log) {
 }
 
 /** Returns random hexadecimal digits, at most 32. */
-function newId(digits: number): string {
-  return randomUUID().replaceAll('-', '').slice(-digits)
-}
-
-/** Renders a time in milliseconds. In nanoseconds it has more digits than a number. */
-function nanoseconds(ms: number): string {
-  return `${Math.round(ms * 1000)}000`
-}
+const newId = (digits: number) => randomUUID().replaceAll('-', '').slice(-digits)
 
 /**
  * Creates a function that decides whether a request is traced. The flag of a traceparent counts only from a trusted caller, and so
- * does its trace id, which the share of `traceidratio` is taken by: with either one, any client could force a trace. A caller is trusted
- * if its address, behind trusted proxies the one that they forward, is one of PETSTORE_TRUST_PROXY.
+ * does its trace id, whose last 64 bits the share is taken by, as in other SDKs: with either one, any client could force a trace. A
+ * caller is trusted if its address, behind trusted proxies the one that they forward, is one of PETSTORE_TRUST_PROXY.
  */
 function createSampler({ isParentBased, share }: Tracing, trustProxy: Config['trustProxy']) {
   if (trustProxy === false) return () => Math.random() < share
@@ -115,6 +108,6 @@ function createSampler({ isParentBased, share }: Tracing, trustProxy: Config['tr
   return (request: IncomingMessage) => {
     const parent = parseTraceparent(request.headers['traceparent'])
     if (parent === undefined || !isTrusted(clientAddress(request), 0)) return Math.random() < share
-    return isParentBased ? parent.isSampled : parseInt(parent.traceId.slice(-13), 16) / 16 ** 13 < share
+    return isParentBased ? parent.isSampled : parseInt(parent.traceId.slice(16), 16) / 2 ** 64 < share
   }
 }

@@ -204,10 +204,9 @@ export class Creates {
 
 /** Ends the waits for the batch. Returns a span that records a step for each create that is traced, or undefined if none is. */
 function spanOfAll(batch: readonly Job[]): Traced | undefined {
-  const jobs = batch.filter(({ span }) => span !== undefined)
-  if (jobs.length === 0) return undefined
-  for (const { span, addedAt } of jobs) span!.step('wait for the batch', addedAt, performance.now())
-  return { step: (name, from, to) => jobs.forEach(({ span }) => span!.step(name, from, to, batch.length)) }
+  if (batch.every(({ span }) => span === undefined)) return undefined
+  for (const { span, addedAt } of batch) span?.step('wait for the batch', addedAt, performance.now())
+  return { step: (name, from, to) => batch.forEach(({ span }) => span?.step(name, from, to, batch.length)) }
 }
 
 const NEW = NEW_COLUMNS.join()
