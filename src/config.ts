@@ -9,7 +9,7 @@ import { redactAddress, redactValue } from './contract/redact.ts'
 import { LOG_LEVELS } from './log.ts'
 import { type DatabaseAddress, parseDatabase } from './store/database-address.ts'
 import type { EnvironmentSetting } from './store/environment.ts'
-import { readTracing } from './tracing-settings.ts'
+import { readTracing } from './contract/tracing-settings.ts'
 
 export interface RateLimit {
   requests: number

@@ -23,7 +23,6 @@ const LAYERS = [
   'timing.ts',
   'own-files.ts',
   'log.ts',
-  'tracing-settings.ts',
   'store',
   'config.ts',
   'accounts',

@@ -1,7 +1,7 @@
 // Exports spans in batches, as JSON over HTTP (OTLP). What the collector does harms no request: an export has a time limit, spans wait
 // in a queue with a limit, and a batch that fails is dropped.
 import type { Log } from '../log.ts'
-import type { Tracing } from '../tracing-settings.ts'
+import type { Tracing } from '../contract/tracing-settings.ts'
 
 /** The defaults of OpenTelemetry: an export every five seconds, or sooner for a full batch. */
 const EXPORT_EVERY_MS = 5000

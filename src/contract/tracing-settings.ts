@@ -1,6 +1,6 @@
 // OpenTelemetry's standard variables that the service reads. They have no flags. Choices are in upper or lower case.
 import { unescape } from 'node:querystring'
-import { redactAddress } from './contract/redact.ts'
+import { redactAddress } from './redact.ts'
 
 type Texts = Record<string, string | undefined>
 type Setting = { allowed: string; parse: (text: string) => unknown; redact?: (text: string) => string }
