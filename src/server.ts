@@ -100,7 +100,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   }
   let stopChores: (() => Promise<void>) | undefined
   const whenOpened = () => {
-    if (lifecycle.state !== 'stopping') stopChores = startChores(serving, log, clock)
+    if (lifecycle.state !== 'stopping') stopChores = startChores(serving, clock)
   }
   opened.then(whenOpened, () => {})
 

@@ -126,6 +126,7 @@ export async function startServing(parts: ServingParts) {
     readiness,
     health,
     responder,
+    report,
     /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
     opened,
     /** Handles the broadcasts of the other processes of the instance. */

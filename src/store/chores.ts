@@ -1,10 +1,9 @@
 // What the first process of an instance does beside serving.
 import { setTimeout } from 'node:timers/promises'
-import type { Log } from '../log.ts'
 import { IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
 import { whyBehind } from './partition-store.ts'
 import { isPerson } from './people-store.ts'
-import type { Store } from './store.ts'
+import type { Report, Store } from './store.ts'
 
 /** What has expired records in the store. */
 interface Purged {
@@ -28,8 +27,7 @@ const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 40 }
  * date. Returns a function that stops this; its promise resolves when what is running has ended.
  */
 export function startChores(
-  { store, usage, sessions }: { store: Store; usage: Purged; sessions: Purged },
-  log: Log,
+  { store, usage, sessions, report }: { store: Store; usage: Purged; sessions: Purged; report: Report },
   clock: () => number,
 ): () => Promise<void> {
   const stop = new AbortController()
@@ -39,7 +37,7 @@ export function startChores(
       if (!stop.signal.aborted) await usage.purge()
       if (!stop.signal.aborted) await sessions.purge()
     } catch (error) {
-      log.error({ error }, 'old records could not be purged; this is retried later')
+      report({ level: 'error', message: 'old records could not be purged; this is retried later', details: { error } })
     }
   }
   let behind: string | undefined
@@ -49,15 +47,24 @@ export function startChores(
       const partitions = await store.partitions?.keepAhead()
       behind = partitions && whyBehind(partitions)
       if (behind !== undefined && behind !== before)
-        log.warn({ ahead: partitions!.ahead }, `${behind}; run the command partition as the owner of the tables`)
+        report({
+          level: 'warn',
+          message: `${behind}; run the command partition as the owner of the tables`,
+          details: { ahead: partitions!.ahead },
+        })
     } catch (error) {
       // Once for each outage, since it is tried every ten seconds.
       behind = 'the partitions could not be read'
-      if (behind !== before) log.error({ error }, 'partitions could not be checked; this is retried every ten seconds')
+      if (behind !== before)
+        report({
+          level: 'error',
+          message: 'partitions could not be checked; this is retried every ten seconds',
+          details: { error },
+        })
     }
   }
-  const noticed = noticeManagers(store, log)
-  const indexing = keepIndex(store, log, stop.signal)
+  const noticed = noticeManagers(store, report)
+  const indexing = keepIndex(store, report, stop.signal)
   const repeated = [repeat(purge, CHORES_EVERY_MS), repeat(keepAhead, PARTITIONS_EVERY_MS)]
   return async () => {
     stop.abort()
@@ -75,17 +82,18 @@ function repeat(work: () => Promise<void>, everyMs: number): () => Promise<void>
   }
 }
 
-async function noticeManagers(store: Store, log: Log): Promise<void> {
+async function noticeManagers(store: Store, report: Report): Promise<void> {
   try {
     const people = (await store.accounts.listAccounts()).filter(isPerson)
-    if (people.length > 0 && !people.some(({ role }) => role === 'manager')) log.notice(NO_MANAGER)
+    if (people.length > 0 && !people.some(({ role }) => role === 'manager'))
+      report({ level: 'notice', message: NO_MANAGER })
   } catch (error) {
-    log.error({ error }, 'accounts could not be read to look for a manager')
+    report({ level: 'error', message: 'accounts could not be read to look for a manager', details: { error } })
   }
 }
 
 /** Pauses between batches, so that indexing hardly slows requests, even while it fills the index of an old database. */
-async function keepIndex(store: Store, log: Log, signal: AbortSignal): Promise<void> {
+async function keepIndex(store: Store, report: Report, signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const started = performance.now()
     let restMs = INDEX_REST.upToDateMs
@@ -93,7 +101,11 @@ async function keepIndex(store: Store, log: Log, signal: AbortSignal): Promise<v
       if (await store.pets.indexWords()) restMs = (performance.now() - started) * INDEX_REST.factor
     } catch (error) {
       restMs = INDEX_REST.failedMs
-      log.error({ error }, 'names could not be indexed for the search; this is retried in a minute')
+      report({
+        level: 'error',
+        message: 'names could not be indexed for the search; this is retried in a minute',
+        details: { error },
+      })
     }
     await setTimeout(restMs, undefined, { signal, ref: false }).catch(() => {})
   }
