@@ -23,7 +23,7 @@ let serving: Promise<Serving> | undefined
 const methods: WorkerMethods = {
   start,
   ping: () => firstProcess?.onPing(),
-  giveBackSlots: () => connectionLimit?.giveBack() ?? 0,
+  giveBackSlots: async () => (await connectionLimit?.giveBack()) ?? 0,
   onBroadcast: async (event) => (await serving)?.onBroadcast[event](),
   snapshot: async () => (await serving)?.metrics?.snapshot(),
   drain: () => lifecycle.drain(),

@@ -103,6 +103,20 @@ it('Processes that need slots at the same time are refused none while another pr
   assert.deepEqual(leased, [1, 1, 1, 0])
 })
 
+it('A process is refused none while a lease that another one needs only a part of is on its way to that', async () => {
+  const leases = new ConnectionLeases(3, 2)
+  const other = new ConnectionLimit(() => assert.fail('it has asked'))
+  leases.add('other', () => other.giveBack())
+  for (const full of ['one', 'two']) leases.add(full, () => 0)
+  const arrives = async (slots: number) => {
+    for (let hop = 0; hop < 10; hop += 1) await Promise.resolve()
+    other.extend(slots)
+    return slots
+  }
+  const needing = [leases.lease('other', 1).then(arrives), leases.lease('one', 1), leases.lease('two', 1)]
+  assert.deepEqual(await Promise.all(needing), [2, 1, 1])
+})
+
 it('No more connections than the limit are kept in all processes, whichever gets them and in whatever order', async () => {
   const most = 30
   const leases = new ConnectionLeases(most, 3)

@@ -4,6 +4,7 @@
 // refused, unless a process hangs that has the free slots or must grant them. An instance of one process leaves the limit to Node.
 import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
+import { setImmediate } from 'node:timers/promises'
 import { withinTime } from '../timing.ts'
 
 /** How long the first process waits for slots that it recalls, and a process for its answer. */
@@ -23,6 +24,8 @@ export class ConnectionLeases {
   readonly #holders = new Map<unknown, Holder>()
   #recall = Promise.resolve(0)
   #nextRecall: Promise<number> | undefined
+  /** How often slots were leased. */
+  #grants = 0
 
   constructor(limit: number, processes: number) {
     this.#limit = limit
@@ -42,8 +45,13 @@ export class ConnectionLeases {
   /** Leases `wanted` slots, and a part of those that are free beyond that. Resolves with 0 if none is free in any process. */
   async lease(process: unknown, wanted: number): Promise<number> {
     if (this.#free < wanted) {
-      // Others that wait for the same recall may take all that it brings, and a process gives back half of its unused slots.
-      while ((await this.#recallUnused()) > 0 && this.#free === 0);
+      // Others that wait for the same recall may take all that it brings, a process gives back half of its unused slots, and one
+      // that slots are leased to meanwhile may not need all of them.
+      let [given, before] = [0, 0]
+      do {
+        before = this.#grants
+        given = await this.#recallUnused()
+      } while ((given > 0 || this.#grants > before) && this.#free === 0)
     }
     const spare = Math.max(0, this.#free - wanted)
     return this.#add(process, Math.min(this.#free, wanted) + Math.floor(spare / this.#processes))
@@ -54,6 +62,7 @@ export class ConnectionLeases {
     const holder = this.#holders.get(process)
     if (holder === undefined) return 0
     holder.slots += slots
+    if (slots > 0) this.#grants += 1
     return slots
   }
 
@@ -68,10 +77,11 @@ export class ConnectionLeases {
 
   /**
    * Resolves with the number of slots that were given back, after a recall that began after this call: an earlier one may have
-   * missed a slot that came free.
+   * missed a slot that came free. It begins in a later turn, when all that was leased is sent.
    */
   #recallUnused(): Promise<number> {
-    return (this.#nextRecall ??= this.#recall.then(() => {
+    return (this.#nextRecall ??= this.#recall.then(async () => {
+      await setImmediate()
       this.#nextRecall = undefined
       return (this.#recall = this.#recallFromAll())
     }))
@@ -132,8 +142,12 @@ export class ConnectionLimit {
     return waiting === undefined
   }
 
-  /** Gives back half of the unused slots, at least one if there is one: the next connections need none of the first process. */
-  giveBack(): number {
+  /**
+   * Gives back half of the unused slots, at least one if there is one: the next connections need none of the first process. In a later
+   * turn, since a lease that came before the recall may still be a pending promise.
+   */
+  async giveBack(): Promise<number> {
+    await setImmediate()
     const given = Math.ceil((this.#slots - this.#kept) / 2)
     this.#slots -= given
     return given

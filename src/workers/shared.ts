@@ -67,7 +67,7 @@ export type WorkerMethods = {
   start(version: string, config: Config, timeouts: Timeouts | undefined): Promise<string>
   /** Returns if the worker's event loop is not blocked, and tells the worker that the first process's is not. */
   ping(): void
-  giveBackSlots(): number
+  giveBackSlots(): Promise<number>
   onBroadcast(event: Broadcast): Promise<void>
   /** Resolves with undefined if metrics are off. */
   snapshot(): Promise<Snapshot | undefined>
