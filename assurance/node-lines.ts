@@ -11,16 +11,16 @@ const LINES = [24, 26]
 
 /** What depends on how Node reads, frames and writes HTTP. */
 const FILES = [
-  'src/http/node-http.test.ts',
-  'test/{cut-bodies,framing,early-answers,connections,pipelining,stalled-readers,conditional-requests}.test.ts',
-  'test/{spec-4-*,console-forms,page-requests}.test.ts',
+  'src/http/connections/node-http.test.ts',
+  'test/connections/{connections,cut-bodies,early-answers,framing,page-requests,pipelining,stalled-readers}.test.ts',
+  'test/{api/conditional-requests,console/forms,spec/4-*}.test.ts',
 ]
 const OPTIONS = [
   '--test',
-  '--import=./test/time-limit.ts',
+  '--import=./test/run/time-limit.ts',
   '--test-timeout=120000',
   '--test-concurrency=3',
-  '--test-global-setup=./test/run-setup.ts',
+  '--test-global-setup=./test/run/run-setup.ts',
   '--test-reporter=dot',
 ]
 

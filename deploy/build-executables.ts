@@ -18,7 +18,7 @@ import { fileURLToPath } from 'node:url'
 import { build as bundle } from 'esbuild'
 import packageJson from '../package.json' with { type: 'json' }
 import lock from '../package-lock.json' with { type: 'json' }
-import { WORKER_ARGUMENT } from '../src/workers/shared.ts'
+import { WORKER_ARGUMENT } from '../src/workers/channel.ts'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
 const EXECUTABLES = join(ROOT, 'executables')

@@ -4,7 +4,10 @@ import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { describe, it } from 'node:test'
-import { BadSetting, type Config, ownBaseUrl, parseEnvFile, readConfig, type SettingName, SETTINGS } from './config.ts'
+import { petstore } from '../test/harness/in-process-command.ts'
+import type { Input } from './cli/command.ts'
+import { serve } from './cli/commands/serve.ts'
+import { BadSetting, type Config, ownBaseUrl, readConfig, type SettingName, SETTINGS } from './config.ts'
 
 const from = (env: Record<string, string>) => readConfig({}, env)
 
@@ -28,6 +31,7 @@ describe('readConfig', () => {
       adminHost: '127.0.0.1',
       adminPort: undefined,
       given: new Map(),
+      program: 'petstore',
     })
   })
 
@@ -53,7 +57,7 @@ describe('readConfig', () => {
   })
 
   const BASE_URL = 'https://pets.example/v1'
-  /** Which texts name a database is decided, and tested, in store/database-address.ts. */
+  /** Which texts name a database is decided, and tested, in store/database/database-address.ts. */
   const accepted: Partial<Record<keyof Config, Record<string, unknown>>> = {
     port: { 0: 0, 65_535: 65_535, '00080': 80 },
     database: { 'sqlite:/srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' } },
@@ -130,8 +134,9 @@ describe('readConfig', () => {
     assert.throws(() => from(both), /^BadSetting: Set DATABASE_URL or DATABASE_URL_FILE, not both\.$/)
     assert.throws(
       () => from({ DATABASE_URL_FILE: `${file}.not` }),
-      /^BadSetting: DATABASE_URL_FILE must name a file that can be read: ENOENT/,
+      /^BadSetting: DATABASE_URL_FILE must name a file that can be read, got .*: no such file or directory\./,
     )
+    assert.throws(() => from({ DATABASE_URL_FILE: '/dev/zero' }), /^BadSetting: .* not a regular file\.$/)
     // With the byte order mark that some editors write.
     await writeFile(file, '\uFEFF\n postgres://me:secret@db/pets\n')
     assert.deepEqual(from({ DATABASE_URL_FILE: file }).database, database)
@@ -213,27 +218,14 @@ describe('What follows from the settings', () => {
   })
 })
 
-it('finds the lines of a file .env that are ignored, and no others', () => {
-  const text = [
-    '\uFEFF# a comment',
-    'A_1=1\r',
-    '  export  B2 = "2" # two',
-    '',
-    'PETSTORE_ENVIRONMENT: production',
-    'C="first',
-    'second of the same value',
-    'third"',
-    'PORT 8080',
-    'set D=4',
-    'E-F=5',
-    "G='\uFEFFx'",
-    'lonely',
-  ].join('\n')
-  const { variables, ignoredLines } = parseEnvFile(text)
-  assert.deepEqual(ignoredLines, [5, 9, 10, 11, 13])
-  assert.partialDeepStrictEqual(
-    { ...variables },
-    { A_1: '1', B2: '2', C: 'first\nsecond of the same value\nthird', G: '\uFEFFx' },
-  )
-  assert.deepEqual(parseEnvFile('').ignoredLines, [])
+it('Every setting is read by the time the service has started', async ({ mock }) => {
+  const left = new Set<string | symbol>(Object.keys(SETTINGS))
+  const get = (config: Config, name: keyof Config) => (left.delete(name), config[name])
+  // A copy would read them all.
+  const ownKeys = () => assert.fail('pass the settings on as they are')
+  const start = serve.run.bind(serve)
+  mock.method(serve, 'run', (input: Input) => start({ ...input, config: new Proxy(input.config, { get, ownKeys }) }))
+  const words = ['serve', '--port', '0', '--admin-port', '0', '--database', 'sqlite::memory:']
+  await petstore(words, { stopSignal: () => Promise.resolve('SIGTERM') })
+  assert.deepEqual([...left], [])
 })

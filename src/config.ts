@@ -1,14 +1,14 @@
 // The table of settings: default, allowed values and meaning of each; the flag and the variable are derived from the name. Which
 // source of a setting wins, `readConfig` decides.
-import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { parseEnv } from 'node:util'
-import { BASE_PATH, ENVIRONMENTS } from './contract/operations.ts'
-import { redactAddress, redactValue } from './contract/redact.ts'
+import { BASE_PATH } from './contract/operations.ts'
+import { ENVIRONMENTS } from './contract/environments.ts'
+import { redactAddress, redactValue } from './contract/text/redact.ts'
 import { LOG_LEVELS } from './log.ts'
-import { type DatabaseAddress, parseDatabase } from './store/database-address.ts'
-import type { EnvironmentSetting } from './store/environment.ts'
+import { type DatabaseAddress, parseDatabase } from './store/database/database-address.ts'
+import type { EnvironmentSetting } from './store/database/environment.ts'
+import { readSmallFile, reasonOf } from './store/database/files.ts'
 import { readTracing } from './contract/tracing-settings.ts'
 
 export interface RateLimit {
@@ -19,7 +19,6 @@ export interface RateLimit {
 const MOST_WORKERS = 64
 const SIGNUP_MODES = ['open', 'closed'] as const
 
-/** An entry of the table of settings. */
 interface Entry {
   /** Only if it differs from the name that is derived. */
   variable?: string
@@ -29,8 +28,6 @@ interface Entry {
   default?: string
   /** Completes the sentence "The setting must be …", for help and messages. */
   allowed: string
-  /** The allowed values, where they can be listed. */
-  choices?: readonly string[]
   meaning: string
   /** Returns undefined for a value that is not allowed. */
   parse: (value: string) => unknown
@@ -97,14 +94,14 @@ export const SETTINGS = named({
   rateLimit: {
     value: 'LIMIT',
     allowed: 'REQUESTS/SECONDS, such as 600/60',
-    meaning: 'Requests that an account may make in a period, counted by each instance; unset: no limit',
+    meaning: 'Requests that an account may make in a period, counted by each process; unset: no limit',
     parse: parseRateLimit,
   },
   maxConnections: {
     value: 'COUNT',
     default: '1000',
     allowed: 'a whole number from 1 to 65535',
-    meaning: 'Connections that may be open at a time; more are closed at once',
+    meaning: 'Connections that may be open in each process at a time; more are closed at once',
     parse: wholeNumber(1, 65_535),
   },
   workers: {
@@ -155,11 +152,12 @@ export type Config = Omit<Values, 'trustProxy'> & {
   tracing: ReturnType<typeof readTracing>
   /** The settings that have another source than the default, with the file that the value was read from (`fileVariable`). */
   given: ReadonlyMap<SettingName, string | undefined>
+  /** How to call the program again, for pages that suggest a command (run.ts). */
+  program: string
 }
 
 type Texts = Record<string, string | undefined>
 
-/** The variables that settings are read from. */
 export const VARIABLES = Object.values<Setting>(SETTINGS).flatMap(({ variable, fileVariable = [] }) =>
   [variable].concat(fileVariable),
 )
@@ -197,41 +195,20 @@ export function readConfig(flags: Texts, env: Texts, envFile: Texts = {}): Confi
   }
   const entries = Object.entries(SETTINGS) as [SettingName, Setting][]
   const values = Object.fromEntries(entries.map(([name, setting]) => [name, read(name, setting)])) as Values
-  return { ...values, trustProxy: values.trustProxy ?? false, tracing: readTracing(env, envFile, parse), given }
+  const tracing = readTracing(env, envFile, parse)
+  return { ...values, trustProxy: values.trustProxy ?? false, tracing, given, program: 'petstore' }
 }
 
 /** Drops white space and a byte order mark around the value. */
 function readSecret(fileVariable: string, path: string): string {
   try {
-    return readFileSync(path, 'utf8').trim()
+    return readSmallFile(path).trim()
   } catch (error) {
     // The variable may contain a database address by mistake; its password must not be in the message.
     throw new BadSetting(
-      `${fileVariable} must name a file that can be read: ${(error as Error).message.replaceAll(path, redactValue(path))}.`,
+      `${fileVariable} must name a file that can be read, got ${redactValue(path)}: ${reasonOf(error as Error).replaceAll(path, redactValue(path))}.`,
     )
   }
-}
-
-export interface EnvFile {
-  variables: Texts
-  /** The numbers, from 1, of the lines that are neither NAME=VALUE nor a comment, nor part of a quoted value. */
-  ignoredLines: readonly number[]
-}
-
-const SETTING_OR_COMMENT = /^\s*(?:#|$|(?:export\s+)?[A-Za-z_]\w*\s*=)/
-
-/** Parses the file .env: settings as variables, one a line. */
-export function parseEnvFile(text: string): EnvFile {
-  // A byte order mark, which editors on Windows write, would become part of the first name.
-  const lines = text.replace(/^\uFEFF/, '').split('\n')
-  const variables = parseEnv(lines.join('\n'))
-  const isIgnored = (index: number) => {
-    if (SETTING_OR_COMMENT.test(lines[index]!)) return false
-    // A quoted value may span lines. Removing one of its lines would change the value.
-    const others = parseEnv(lines.toSpliced(index, 1).join('\n'))
-    return Object.entries(others).every(([name, value]) => variables[name] === value)
-  }
-  return { variables, ignoredLines: [...lines.keys()].filter(isIgnored).map((index) => index + 1) }
 }
 
 /** Parses a database address that is no setting; `source` names its flag in messages. Throws `BadSetting`. */
@@ -246,7 +223,6 @@ function parse(setting: Pick<Entry, 'allowed' | 'parse' | 'redact'>, source: str
   throw new BadSetting(`${source} must be ${allowed}, got ${JSON.stringify(redact(text))}.`)
 }
 
-/** Returns the public base address of this deployment, if it is configured. */
 export function ownBaseUrl(config: Pick<Config, 'environment' | 'baseUrl' | 'stagingBaseUrl'>): string | undefined {
   return config.environment === 'production' ? config.baseUrl : config.stagingBaseUrl
 }
@@ -261,7 +237,7 @@ function parseHost(value: string): string | undefined {
 
 function oneOf<const T extends string>(choices: readonly T[]) {
   const allowed = choices.length > 2 ? `one of ${choices.join(', ')}` : choices.join(' or ')
-  return { allowed, choices, parse: (value: string) => choices.find((choice) => choice === value) }
+  return { allowed, parse: (value: string) => choices.find((choice) => choice === value) }
 }
 
 /** Returns a parser of decimal digits, which ignores leading zeros. */

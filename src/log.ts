@@ -7,7 +7,7 @@ import { type DestinationStream, type Logger as Pino, pino } from 'pino'
 import { escapeControls } from './contract/json.ts'
 
 export const LOG_LEVELS = ['error', 'warn', 'notice', 'info', 'debug'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+type LogLevel = (typeof LOG_LEVELS)[number]
 
 export type Log = Pino<'notice'>
 
@@ -29,8 +29,8 @@ export function createLog(level: LogLevel, destination: DestinationStream): Log 
 
 const outputs = new WeakMap<Log, LogOutput>()
 
-export interface LogSurroundings {
-  /** Standard output. One of a test may be no file: it takes every line. */
+interface LogSurroundings {
+  /** Standard output. In a test it may be no file, and then takes every line. */
   stdout: Writable & { isTTY?: boolean } & Partial<LogFile>
   /** The process, which emits `exit` and `uncaughtExceptionMonitor`. */
   events?: EventEmitter | undefined
@@ -60,7 +60,6 @@ export function createLogTo({ stdout, events, report }: LogSurroundings, level: 
   return log
 }
 
-/** Returns how many lines of the log were dropped since the start. */
 export function droppedLines(log: Log): number {
   return outputs.get(log)?.dropped ?? 0
 }
@@ -134,7 +133,7 @@ export function logRepeated(log: Log, level: 'warn' | 'error', details: object, 
 const WRITE_LIMIT = 4096
 
 /** The most bytes that wait: some 15,000 lines of requests. */
-const WAITING_LIMIT = 4 * 1024 * 1024
+const WAITING_BYTES = 4 * 1024 * 1024
 
 /** When to try again after EAGAIN. The 64 KiB of a pipe, once every 20 ms, are more lines than a process can make. */
 const FULL_RETRY_MS = 20
@@ -184,7 +183,7 @@ class LogOutput {
 
   write(line: string): void {
     // Once a line is dropped, so are all that follow until nothing waits: there is one gap, and `onDropped` marks its place.
-    if (this.#droppedNow > 0 || this.#waitingBytes >= WAITING_LIMIT) {
+    if (this.#droppedNow > 0 || this.#waitingBytes >= WAITING_BYTES) {
       this.#droppedNow += 1
       this.dropped += 1
       return

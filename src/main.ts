@@ -1,10 +1,10 @@
 // The entry point: runs the command line with this process's arguments, environment, streams and signals.
-import { readFileSync } from 'node:fs'
 import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
+import { parseEnv } from 'node:util'
 import { programName } from './cli/terminal.ts'
 import { run } from './cli/run.ts'
-import { type EnvFile, parseEnvFile } from './config.ts'
+import { readSmallFile, reasonOf } from './store/database/files.ts'
 
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const
 /** How long a handle that stays open, such as a connection to a database that hangs, may keep the process alive. */
@@ -33,7 +33,7 @@ const calledAs = isSea() ? process.argv0 : launched
 const envFile = readEnvFile('.env')
 // Not settings, but read from .env too. The driver of PostgreSQL looks for what an address leaves out in the environment of the process.
 for (const name of ['PGUSER', 'PGPASSWORD', 'PGDATABASE', 'NO_COLOR', 'TERM']) {
-  const value = envFile.variables[name]
+  const value = envFile[name]
   if (value !== undefined) process.env[name] ||= value
 }
 
@@ -65,12 +65,13 @@ function stopSignal(): Promise<string> {
   })
 }
 
-function readEnvFile(path: string): EnvFile {
+function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
-    return parseEnvFile(readFileSync(path, 'utf8'))
+    // A byte order mark, which editors on Windows write, would become part of the first name.
+    return parseEnv(readSmallFile(path).replace(/^\uFEFF/, ''))
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return parseEnvFile('')
-    process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${(error as Error).message}.\n`)
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
+    process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${reasonOf(error as Error)}.\n`)
     return process.exit(2)
   }
 }

@@ -1,5 +1,5 @@
 // The files that belong to the program beside its code, such as migrations and styles. They lie in the folder of the code, in a
-// checkout and in the package; the executable holds them inside. Nothing else reads them (test/own-files.test.ts).
+// checkout and in the package; the executable holds them inside. Nothing else reads them (test/repository/imports.test.ts).
 import { readdirSync, readFileSync } from 'node:fs'
 import { getAssetKeys, getRawAsset, isSea } from 'node:sea'
 

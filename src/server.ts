@@ -1,45 +1,28 @@
 // Starts an instance. Its first process serves requests, serves the admin port, does the chores and starts the workers.
 import type { Server } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import type { Accounts } from './accounts/accounts.ts'
 import type { Config } from './config.ts'
 import { Refusal } from './contract/errors.ts'
 import { quote } from './contract/json.ts'
-import { contentOf, type Responder } from './http/answer.ts'
+import { contentOf } from './http/answers/content.ts'
+import type { Responder } from './http/answers/responder.ts'
 import type { Timeouts } from './http/app.ts'
-import { type Arrival, requestId, type Result } from './http/call.ts'
-import { ConnectionLeases, ConnectionLimit } from './http/connection-limit.ts'
-import { addressOf, type InheritedSocket, listen } from './http/listening.ts'
-import { createServer } from './http/node-http.ts'
-import type { Reach } from './http/reach.ts'
-import { isRead, methodNotAllowed } from './http/routes.ts'
+import { type Arrival, requestId, type Result } from './http/call/call.ts'
+import { addressOf, type InheritedSocket, listen } from './http/connections/listening.ts'
+import { createServer } from './http/connections/node-http.ts'
+import { isRead, methodNotAllowed } from './http/call/routes.ts'
 import { Lifecycle } from './http/lifecycle.ts'
 import type { Log } from './log.ts'
 import { startServing } from './serving.ts'
 import { startChores } from './store/chores.ts'
-import { type Store, StoreUnavailable } from './store/store.ts'
-import { createSharedLimits, type Shared } from './workers/shared.ts'
+import { StoreUnavailable } from './store/store.ts'
+import type { SendBroadcast } from './workers/channel.ts'
 import type { Workers } from './workers/workers.ts'
 
-export interface Running extends Reach {
-  /** The address that the service listens on, with the actual port, such as http://127.0.0.1:8080. */
-  url: string
-  adminUrl: string | undefined
-  accounts: Accounts
-  store: Store
-  /**
-   * Rejects with a message for the operator if the service cannot continue, such as with `CannotOpenStore` if the store turns
-   * out to be unusable; never resolves.
-   */
-  broken: Promise<never>
-  /** Drains all processes, and resolves after this time (lifecycle.ts). */
-  drain(seconds: number): Promise<void>
-  /** Stops all processes (`Lifecycle.stop`). */
-  stop(): Promise<boolean>
-}
+export type Running = Awaited<ReturnType<typeof startServer>>
 
 /** What the service takes from outside: a listening socket, clocks and timeouts. Tests replace them. */
-export interface World {
+interface World {
   /** A listening socket to use instead of the configured host and port. */
   socket?: InheritedSocket | undefined
   /** The time of day, for dates. Workers have their own clocks. */
@@ -49,11 +32,9 @@ export interface World {
   timeouts?: Timeouts | undefined
 }
 
-/** Identifies the first process in ConnectionLeases. */
-const FIRST = 'first'
-
-export async function startServer(config: Config, log: Log, world: World = {}): Promise<Running> {
+export async function startServer(config: Config, log: Log, world: World = {}) {
   const { socket, clock = Date.now, monotonic = () => performance.now(), timeouts } = world
+  /** Rejects with a message for the operator if the service cannot continue, such as with `CannotOpenStore`. */
   const broken = Promise.withResolvers<never>()
   // `petstore serve` awaits this promise. A test may not, and must not fail with an unhandled rejection.
   broken.promise.catch(() => {})
@@ -63,24 +44,16 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     if (error instanceof StoreUnavailable) void workers?.broadcast('giveUpStore')
     broken.reject(error)
   }
-  const leases = new ConnectionLeases(config.maxConnections, config.workers)
-  const connectionLimit = new ConnectionLimit((wanted) => leases.lease(FIRST, wanted))
-  leases.add(FIRST, () => connectionLimit.giveBack())
-  connectionLimit.extend(leases.leaseShare(FIRST))
-  const shared: Shared = {
-    ...createSharedLimits(config, monotonic),
-    broadcast: async (event) => workers?.broadcast(event),
-    connectionLimit: config.workers > 1 ? connectionLimit : undefined,
-  }
+  const broadcast: SendBroadcast = async (event) => workers?.broadcast(event)
   const where = socket ?? { host: config.host, port: config.port, setting: '' as const }
   const lifecycle = new Lifecycle()
-  const serving = await startServing({ config, log, lifecycle, shared, where, clock, monotonic, timeouts, onBroken })
+  const serving = await startServing({ config, log, lifecycle, broadcast, where, clock, monotonic, timeouts, onBroken })
   const { server, metrics, readiness, health, responder, store, opened } = serving
   let isOpen = false
   const isStoreOpen = () => isOpen
   // If the store cannot be opened, the caller sees the rejection of `broken`.
   opened.then(() => (isOpen = true)).catch(() => {})
-  metrics?.watchInstance(readiness, store)
+  metrics?.watchInstance(readiness)
   const metricsPage = async () => {
     const page = await metrics!.render(await workers?.snapshots())
     return { status: 200, ...contentOf(page, metrics!.contentType) }
@@ -91,7 +64,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
     if (config.workers > 1) {
       // Imported on demand: most instances run one process.
       const { Workers } = await import('./workers/workers.ts')
-      workers = new Workers({ ...serving, config, log, lifecycle, timeouts, shared, leases, onBroken, isStoreOpen })
+      workers = new Workers({ ...serving, config, log, lifecycle, timeouts, onBroken, isStoreOpen })
       await workers.start()
     }
   } catch (error) {
@@ -104,6 +77,7 @@ export async function startServer(config: Config, log: Log, world: World = {}): 
   }
   opened.then(whenOpened, () => {})
 
+  /** Drains all processes, and resolves after this time (lifecycle.ts). */
   async function drain(seconds: number): Promise<void> {
     lifecycle.drain()
     workers?.drain()
@@ -132,7 +106,7 @@ export function createAdmin(
     }
     const path = request.url!.split('?', 1)[0]!
     const unknown = () => `There is nothing at ${quote(path)}; this port has ${Object.keys(answers).join(', ')}.`
-    respond(call, response, () => {
+    void respond(call, response, () => {
       if (!Object.hasOwn(answers, path)) return new Refusal('unknown_path', unknown())
       return isRead(request.method) ? answers[path]!() : methodNotAllowed(request.method!, path, 'GET, HEAD')
     })

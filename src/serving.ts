@@ -3,29 +3,32 @@ import { Accounts } from './accounts/accounts.ts'
 import { Keyring } from './accounts/api-keys.ts'
 import { hashSingly } from './accounts/passwords.ts'
 import { Sessions } from './accounts/sessions.ts'
+import { createThrottles } from './accounts/throttle.ts'
 import { Usage } from './accounts/usage.ts'
 import { type Config, environmentSetting, ownBaseUrl } from './config.ts'
-import type { ConsoleParts } from './console/visit.ts'
-import { createRecorder, createResponder, createSend } from './http/answer.ts'
-import { AnswerCache } from './http/answer-cache.ts'
+import type { ConsoleParts } from './console/every-page/visit.ts'
+import { createRecorder } from './http/answers/recorder.ts'
+import { createResponder } from './http/answers/responder.ts'
+import { createSend } from './http/answers/send.ts'
+import { AnswerCache } from './http/answers/answer-cache.ts'
 import { createApp, type Operations, type Timeouts } from './http/app.ts'
-import type { Arrival } from './http/call.ts'
+import type { Arrival } from './http/call/call.ts'
 import type { Metrics } from './http/metrics.ts'
 import type { createPages } from './http/pages.ts'
-import type { Tracer } from './http/tracer.ts'
+import type { Tracer } from './http/tracing/tracer.ts'
 import { reachOf } from './http/reach.ts'
-import { addressOf, listen, type Where } from './http/listening.ts'
+import { addressOf, listen, type Where } from './http/connections/listening.ts'
 import { createHealth, createReadiness, type Health, type Lifecycle } from './http/lifecycle.ts'
 import { droppedLines, type Log, logRepeated } from './log.ts'
-import { openForServing } from './store/open-for-serving.ts'
+import { openForServing } from './store/opening/open-for-serving.ts'
 import type { Observe, Report } from './store/store.ts'
-import type { OnBroadcast, Shared } from './workers/shared.ts'
+import type { OnBroadcast, SendBroadcast } from './workers/channel.ts'
 
-export interface ServingParts {
+interface ServingParts {
   config: Config
   log: Log
   lifecycle: Lifecycle
-  shared: Shared
+  broadcast: SendBroadcast
   where: Where
   clock: () => number
   monotonic: () => number
@@ -42,11 +45,11 @@ export type Serving = Awaited<ReturnType<typeof startServing>>
 
 /** Resolves when the server accepts connections, which may be before the store is open. */
 export async function startServing(parts: ServingParts) {
-  const { config, log, lifecycle, shared, where, clock, monotonic, timeouts, onBroken, isStoreOpen } = parts
+  const { config, log, lifecycle, broadcast, where, clock, monotonic, onBroken, isStoreOpen } = parts
   if (config.workers > 1) hashSingly()
   const metrics = await loadMetrics(config)
   const tracer = await loadTracer(config, log)
-  const observe = storeObserver(config, metrics, log)
+  const observe = storeObserver(metrics, tracer)
   const { database, workers: processes } = config
   const report: Report = ({ level, message, details }) => log[level](details ?? {}, message)
   const opening = { ...environmentSetting(config), processes, report, observe, onBroken, isStoreOpen }
@@ -60,30 +63,13 @@ export async function startServing(parts: ServingParts) {
   const usage = new Usage(store, clock)
   usage.start((error, message) => logRepeated(log, 'error', { error }, message))
   const record = createRecorder(log, usage, metrics, clock, tracer?.answered)
-  const isStopping = () => lifecycle.state !== 'serving'
-  const responder = createResponder(createSend(record, ownBaseUrl(config), isStopping), log)
+  const responder = createResponder(createSend(record, ownBaseUrl(config), lifecycle), log)
   const cache = new AnswerCache(store)
   const keyring = new Keyring(store, config.environment, clock, monotonic)
   const pages = Promise.withResolvers<ServePage>()
   const servePage = (arrival: Arrival) => pages.promise.then((serve) => serve(arrival))
-  const { lease, hold, connectionLimit } = shared
-  const { server, operations } = createApp({
-    config,
-    store,
-    cache,
-    keyring,
-    clock,
-    monotonic,
-    log,
-    timeouts,
-    record,
-    responder,
-    servePage,
-    tracer,
-    lease,
-    hold,
-    connectionLimit,
-  })
+  const used = { store, cache, keyring, record, responder, servePage, tracer }
+  const { server, operations } = createApp({ ...parts, ...used })
   metrics?.watchServer(server, cache)
 
   const onBroadcast: OnBroadcast = {
@@ -93,10 +79,10 @@ export async function startServing(parts: ServingParts) {
   }
   const onRevoked = async () => {
     keyring.forgetAll()
-    await shared.broadcast('forgetKeys')
+    await broadcast('forgetKeys')
   }
   const flushUsage = async () => {
-    await Promise.all([usage.flush(), shared.broadcast('flushUsage')])
+    await Promise.all([usage.flush(), broadcast('flushUsage')])
   }
   const accounts = new Accounts({ store, environment: config.environment, clock, onRevoked })
   const sessions = new Sessions(store, clock)
@@ -108,7 +94,8 @@ export async function startServing(parts: ServingParts) {
     throw error
   }
   const [url, reach] = [addressOf(server), reachOf(config, server.address())]
-  const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, throttles: shared, clock, log }
+  const throttles = createThrottles(monotonic, config.workers)
+  const consoleParts = { config, ...reach, url, store, accounts, sessions, flushUsage, throttles, clock, log }
   // Requests for pages wait until the pages are loaded; operations are served meanwhile.
   setImmediate(() => pages.resolve(loadPages(consoleParts, health, operations)))
 
@@ -129,20 +116,20 @@ export async function startServing(parts: ServingParts) {
     report,
     /** Resolves when the store is open; rejects with `CannotOpenStore` if that turns out to be impossible. */
     opened,
-    /** Handles the broadcasts of the other processes of the instance. */
     onBroadcast,
   }
 }
 
-/** Slower calls to the database are logged. */
-const SLOW_SECONDS = 1
-
-/** Returns the observer of calls to the store. Without metrics SQLite needs none: its calls are too short to be logged as slow. */
-function storeObserver({ database }: Config, metrics: Metrics | undefined, log: Log): Observe | undefined {
-  if (metrics === undefined && database.engine === 'sqlite') return undefined
-  return (method, seconds) => {
-    metrics?.storeCall(method, seconds)
-    if (seconds > SLOW_SECONDS) logRepeated(log, 'warn', { seconds }, `slow database call: ${method}`)
+/** Returns the observer of calls to the store, if there are metrics or traces. */
+function storeObserver(metrics: Metrics | undefined, tracer: Tracer | undefined): Observe | undefined {
+  if (metrics === undefined) return tracer?.beginCall
+  return (call) => {
+    const endSpan = tracer?.beginCall(call)
+    const began = performance.now()
+    return () => {
+      endSpan?.()
+      metrics.storeCall(call, (performance.now() - began) / 1000)
+    }
   }
 }
 
@@ -156,7 +143,7 @@ async function loadMetrics({ adminPort }: Config): Promise<Metrics | undefined> 
 /** Imports what makes and exports traces only if there is a collector. */
 async function loadTracer(config: Config, log: Log): Promise<Tracer | undefined> {
   if (config.tracing === undefined) return undefined
-  const { createTracer } = await import('./http/tracer.ts')
+  const { createTracer } = await import('./http/tracing/tracer.ts')
   return createTracer(config, config.tracing, log)
 }
 

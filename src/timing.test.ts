@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { gatherTurns, inSlices, Overdue, whileGrowing, withinTime } from './timing.ts'
+import { gatherTurns, inSlices, Overdue, together, withinTime } from './timing.ts'
 
 /** Gathers numbers; `taken` has those that were handed over together. */
 function gather(most: number, mustWait?: () => boolean) {
@@ -58,18 +58,6 @@ it('What must wait is handed over later, all of it, in order', async () => {
   assert.deepEqual(taken, [[1, 2], [3]])
 })
 
-it('A wait for more ends after the first turn without any, and where more come every turn, after four', async () => {
-  /** Resolves with how often the count was asked for, at the start and after each turn. */
-  const looks = async (count: (look: number) => number) => {
-    let asked = 0
-    await new Promise<void>((resolve) => whileGrowing(() => count((asked += 1)), resolve))
-    return asked
-  }
-  assert.equal(await looks(() => 1), 2)
-  assert.equal(await looks((look) => Math.min(look, 3)), 4)
-  assert.equal(await looks((look) => look), 5)
-})
-
 it('Long work of many callers takes a few milliseconds of each turn, and each caller gets on', async ({ mock }) => {
   // A whole number: five times 1 added to a fraction can be less than the fraction plus 5.
   let now = Math.ceil(performance.now())
@@ -111,4 +99,20 @@ it('A wait is overdue at its limit, whatever becomes of its promise', async () =
     (error) => error instanceof Overdue && /within 1 ms/.test(error.message),
   )
   late.reject(new Error('nobody waits for it any more'))
+})
+
+it('What is done together for the items of a turn gives each its own result, which may be a promise, or the error of all', async () => {
+  const taken: (readonly number[])[] = []
+  const half = together<number, number>(async (numbers) => {
+    taken.push(numbers)
+    if (numbers.includes(7)) throw new Error('seven')
+    return numbers.map((number) => (number === 4 ? Promise.resolve(2) : number / 2))
+  }, 3)
+  assert.deepEqual(await Promise.all([2, 4, 6, 8].map(half)), [1, 2, 3, 4])
+  assert.deepEqual(taken, [[2, 4, 6], [8]])
+  const failed = await Promise.allSettled([half(7), half(2)])
+  assert.deepEqual(
+    failed.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  )
 })

@@ -27,14 +27,22 @@ export function gatherTurns<T>(
   }
 }
 
-/** How many turns `whileGrowing` waits at most. */
-const MOST_TURNS = 4
-
-/** Calls `done` after the first turn in which the count did not grow, or after `turns` turns. */
-export function whileGrowing(count: () => number, done: () => void, seen = 0, turns = MOST_TURNS): void {
-  const now = count()
-  if (now > seen && turns > 0) setImmediate(() => whileGrowing(count, done, now, turns - 1))
-  else done()
+/** Returns a function that resolves with the result of its item; `all` is called like `take` of `gatherTurns`, and may return promises. */
+export function together<T, R>(
+  all: (gathered: readonly T[]) => Promise<readonly (R | Promise<R>)[]>,
+  most: number,
+): (item: T) => Promise<R> {
+  const add = gatherTurns<PromiseWithResolvers<R> & { item: T }>((gathered) => {
+    all(gathered.map(({ item }) => item)).then(
+      (results) => gathered.forEach(({ resolve }, index) => resolve(results[index]!)),
+      (error: unknown) => gathered.forEach(({ reject }) => reject(error)),
+    )
+  }, most)
+  return (item) => {
+    const added = { item, ...Promise.withResolvers<R>() }
+    add(added)
+    return added.promise
+  }
 }
 
 /** How long the work of all callers of `inSlices` may take in one turn. */

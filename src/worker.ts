@@ -3,27 +3,37 @@ import type { Server } from 'node:net'
 import type { Config } from './config.ts'
 import { VERSION } from './contract/operations.ts'
 import type { Timeouts } from './http/app.ts'
-import { ConnectionLimit } from './http/connection-limit.ts'
 import { Lifecycle } from './http/lifecycle.ts'
 import { createLogTo, type Log } from './log.ts'
 import { type Serving, startServing } from './serving.ts'
-import { Channel } from './workers/channel.ts'
-import { FirstProcess } from './workers/first-process.ts'
-import { createSharedLimits, type FirstProcessMethods, type WorkerMethods } from './workers/shared.ts'
+import { Overdue, withinTime } from './timing.ts'
+import {
+  type Broadcast,
+  CALL_LIMIT_MS,
+  Channel,
+  type FirstProcessMethods,
+  HEARTBEAT_MS,
+  type WorkerMethods,
+} from './workers/channel.ts'
 
-/** How long a worker waits after SIGTERM: if its whole process group got the signal, the first process stops it. */
-const GROUP_SIGNAL_MS = 1000
+/** The first process waits for CALL_LIMIT_MS for each other worker. */
+const BROADCAST_LIMIT_MS = 2 * CALL_LIMIT_MS
+
+/** The first process hangs if this many heartbeats have passed without a ping, which is 10 to 15 s after the last one. */
+const MOST_MISSED = 3
+const HANGS =
+  'the first process does not answer: not ready; there are no chores, no admin port and no replacement of workers. If this ' +
+  'lasts, restart the service'
 
 const lifecycle = new Lifecycle()
 let log: Log | undefined
-let firstProcess: FirstProcess | undefined
-let connectionLimit: ConnectionLimit | undefined
 let serving: Promise<Serving> | undefined
+let missedPings = 0
+const isFirstProcessHung = () => missedPings >= MOST_MISSED
 
 const methods: WorkerMethods = {
   start,
-  ping: () => firstProcess?.onPing(),
-  giveBackSlots: async () => (await connectionLimit?.giveBack()) ?? 0,
+  ping,
   onBroadcast: async (event) => (await serving)?.onBroadcast[event](),
   snapshot: async () => (await serving)?.metrics?.snapshot(),
   drain: () => lifecycle.drain(),
@@ -35,42 +45,55 @@ const first = new Channel<FirstProcessMethods>(process, methods)
 // The first process has ended. SIGKILL frees the port for the next instance at once; process.exit would wait for a disk that
 // hangs. Nothing is lost: every acknowledged write is in the database.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-// Ctrl-C in a terminal sends SIGINT to every process; the first process then stops the workers.
-process.on('SIGINT', () => {})
-process.on('SIGTERM', () => setTimeout(() => void leave(), GROUP_SIGNAL_MS))
+// Ctrl-C in a terminal and systemd send their signal to every process; the first process then stops the workers.
+for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
 // A failed output must not end the process; the first process reports it (log.ts).
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 
 async function start(version: string, config: Config, timeouts: Timeouts | undefined): Promise<string> {
   if (version !== VERSION) return VERSION
   log = createLogTo({ stdout: process.stdout, events: process }, config.logLevel)
-  const monotonic = () => performance.now()
-  firstProcess = new FirstProcess(process.ppid, first, log)
-  connectionLimit = new ConnectionLimit((wanted) => first.call('leaseSlots', wanted))
-  const shared = firstProcess.share(createSharedLimits(config, monotonic), connectionLimit)
   serving = startServing({
     config,
     log,
     lifecycle,
-    shared,
-    where: { receive: receiveSocket },
+    broadcast,
+    where: receiveSocket,
     clock: Date.now,
-    monotonic,
+    monotonic: () => performance.now(),
     timeouts,
     onBroken: ({ message }) => void first.call('fail', message).catch(() => {}),
     isStoreOpen: () => first.call('isStoreOpen'),
-    isFirstProcessHung: firstProcess.isHung,
+    isFirstProcessHung,
   })
   await serving
-  firstProcess.watch()
+  // If this worker itself was suspended, the timer counts a single heartbeat for that time.
+  setInterval(() => {
+    missedPings += 1
+    if (missedPings === MOST_MISSED) log!.error({ firstProcess: process.ppid }, HANGS)
+  }, HEARTBEAT_MS).unref()
   return VERSION
+}
+
+function ping(): void {
+  if (isFirstProcessHung()) log!.notice({ firstProcess: process.ppid }, 'the first process answers again')
+  missedPings = 0
+}
+
+/** Asks the first process to broadcast; stops waiting if it hangs. */
+async function broadcast(event: Broadcast): Promise<void> {
+  try {
+    await withinTime(first.call('broadcast', event), BROADCAST_LIMIT_MS)
+  } catch (error) {
+    if (!(error instanceof Overdue)) throw error
+  }
 }
 
 /** Takes over the listening socket in the turn of the event loop in which it arrives: connections accepted earlier would be lost. */
 function receiveSocket(): Promise<Server> {
   return new Promise((resolve, reject) => {
     process.on('message', (_message, socket?: Server) => void (socket !== undefined && resolve(socket)))
-    first.call('sendSocket').then((slots) => connectionLimit!.extend(slots), reject)
+    first.call('sendSocket').catch(reject)
   })
 }
 
@@ -80,11 +103,4 @@ async function stop(): Promise<void> {
   const started = await serving?.catch(() => undefined)
   if (started !== undefined) await lifecycle.stop(started, log!)
   log?.flush()
-}
-
-/** Ends only this worker, gracefully; the first process replaces it. */
-async function leave(): Promise<void> {
-  if (lifecycle.state !== 'serving') return
-  await stop()
-  process.exit()
 }

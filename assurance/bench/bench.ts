@@ -72,7 +72,7 @@ async function startOurCeiling(): Promise<Subject> {
 async function startPeers(): Promise<Subject[]> {
   const started: Subject[] = []
   for (const peer of peers.filter((each) => versions.get(each))) {
-    const subject = await startPeer(peer, stack)
+    const subject = await startPeer(peer, stack, ANIMALS)
     for (const row of rows.filter(subject.supports)) await sample(row, subject.servers[row.writes ? 'write' : 'read'])
     started.push(subject)
   }

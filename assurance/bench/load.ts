@@ -1,12 +1,13 @@
 // Generates load and measures it: with wrk if it is installed, else with autocannon.
 import { fileURLToPath } from 'node:url'
 import { type Core, has, outputOn } from './placement.ts'
+import { ANIMALS } from './rows.ts'
 
 export interface Shot {
   /** The address without a path, such as http://127.0.0.1:8080. */
   base: string
   method: 'GET' | 'POST'
-  /** `{cursor}` is replaced by a cursor that was never sent before. */
+  /** With the placeholders of `Work` (rows.ts), and its rule for a body. */
   path: string
   key: string | undefined
   body: string | undefined
@@ -17,6 +18,7 @@ export interface Shot {
 }
 
 export interface Measured {
+  requests: number
   perSecond: number
   /** Latencies, in microseconds. */
   p50: number
@@ -45,7 +47,6 @@ export async function shoot(shot: Shot): Promise<Measured> {
 
 /** The line that wrk.lua prints. */
 interface WrkResult extends Omit<Measured, 'perSecond'> {
-  requests: number
   microseconds: number
 }
 
@@ -61,14 +62,18 @@ async function shootWithWrk(
       BENCH_KEY: key,
       BENCH_BODY: body,
       BENCH_FIRST_CURSOR: String(firstCursor),
+      BENCH_ANIMALS: String(ANIMALS),
     },
   })
-  const { requests, microseconds, ...rest } = JSON.parse(text.trim().split('\n').at(-1)!) as WrkResult
-  return { perSecond: (requests / microseconds) * 1e6, ...rest }
+  const { microseconds, ...rest } = JSON.parse(text.trim().split('\n').at(-1)!) as WrkResult
+  return { perSecond: (rest.requests / microseconds) * 1e6, ...rest }
 }
 
 async function shootWithAutocannon(shot: Shot, firstCursor: number): Promise<Measured> {
   const script = fileURLToPath(new URL('autocannon.js', PEERS))
-  const text = await outputOn(shot.core ?? 'load', process.execPath, [script, JSON.stringify({ ...shot, firstCursor })])
+  const text = await outputOn(shot.core ?? 'load', process.execPath, [
+    script,
+    JSON.stringify({ ...shot, firstCursor, animals: ANIMALS }),
+  ])
   return JSON.parse(text) as Measured
 }

@@ -2,7 +2,7 @@
 import { type Figure, figure } from '../harness/percentiles.ts'
 import type { FixedAnswer } from './ceiling.ts'
 import { CONNECTIONS, type Measured, shoot, type Shot } from './load.ts'
-import { MALFORMED_KEY, type Row, SAMPLE_CURSOR } from './rows.ts'
+import { MALFORMED_KEY, type Row, SAMPLE_CURSOR, type Work } from './rows.ts'
 import type { Server } from './subjects.ts'
 
 /** A subject with two servers: one only for reads, one for writes. */
@@ -10,7 +10,7 @@ export interface Subject {
   name: string
   servers: Record<'read' | 'write', Server>
   /** Returns whether the subject supports the row. */
-  supports: (row: Row) => boolean
+  supports: (row: Work) => boolean
 }
 
 export interface Result {
@@ -58,18 +58,18 @@ export async function measureRow(
   })
 }
 
-async function shootRow(row: Row, subject: Subject, seconds: number): Promise<Measured> {
+export async function shootRow(row: Work, subject: Pick<Subject, 'servers'>, seconds: number): Promise<Measured> {
   const measured = await shoot({
     ...requestOf(row, subject.servers[row.writes ? 'write' : 'read']),
     seconds,
     connections: CONNECTIONS,
   })
   if (row.status < 400 && measured.refused > 0)
-    throw new Error(`${subject.name} refused ${measured.refused} requests of ${row.title}`)
+    throw new Error(`${measured.refused} requests were refused of ${row.title}`)
   return measured
 }
 
-export function requestOf(row: Row, server: Server): Pick<Shot, 'base' | 'path' | 'method' | 'body' | 'key'> {
+export function requestOf(row: Work, server: Server): Pick<Shot, 'base' | 'path' | 'method' | 'body' | 'key'> {
   return {
     ...server.target(row),
     method: row.method,
@@ -79,9 +79,10 @@ export function requestOf(row: Row, server: Server): Pick<Shot, 'base' | 'path' 
 }
 
 /** Sends one request of the row and returns the answer; throws if its status is not the row's. */
-export async function sample(row: Row, server: Server): Promise<FixedAnswer> {
-  const { base, path, method, body, key } = requestOf(row, server)
-  const response = await fetch(base + path.replace('{cursor}', SAMPLE_CURSOR), {
+export async function sample(row: Work, server: Server): Promise<FixedAnswer> {
+  const { base, path, method, key, ...posted } = requestOf(row, server)
+  const body = method === 'POST' ? posted.body : undefined
+  const response = await fetch(base + path.replace(/{(?:cursor|page)}/, SAMPLE_CURSOR).replace('{id}', '1'), {
     method,
     headers: { Authorization: `Bearer ${key}`, ...(body !== undefined && { 'Content-Type': 'application/json' }) },
     ...(body !== undefined && { body }),

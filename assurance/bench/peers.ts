@@ -1,5 +1,5 @@
 // The peers: other tools that could serve this API. Their packages are installed on demand in bench/peers, at pinned versions. Go
-// and its SQLite driver come from Debian packages, which a bench cannot install.
+// and its drivers come from Debian packages, which a bench cannot install.
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -7,13 +7,15 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
+import { askPostgres } from '../harness/ask-postgres.ts'
+import { newPostgresDatabase } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
 import { firstLine, stop } from '../harness/processes.ts'
 import { until } from '../harness/until.ts'
 import { GENERATOR, PEERS } from './load.ts'
 import type { Subject } from './measure.ts'
 import { has, startOn } from './placement.ts'
-import type { Row } from './rows.ts'
+import type { Work } from './rows.ts'
 import type { Server } from './subjects.ts'
 
 const KEY = 'bench'
@@ -32,27 +34,44 @@ export interface Peer {
   packages: readonly string[]
   /** Builds a peer that npm does not install; returns its version, or undefined if it cannot be built here. */
   build?: () => string | undefined
-  supports: (row: Row) => boolean
-  start: (path: string) => Promise<Server>
+  supports: (row: Work) => boolean
+  /** Starts it with the address of a database that `fill` has filled; for SQLite a path. */
+  start: (address: string) => Promise<Server>
 }
 
 const all = () => true
-const isPlain = ({ id }: Row) => ['list-20', 'list-100', 'get', 'create'].includes(id)
-const onNode = (script: string) => byHand(process.execPath, file(script))
+const isPlain = ({ id }: Work) => ['list-20', 'list-100', 'get', 'create'].includes(id)
+const onNode = (script: string, driver = 'sqlite') => byHand(driver, process.execPath, file(script))
+const onBun = (driver: string) => byHand(driver, installed(BUN, 'bin/bun'), file('hono.js'))
+const go = { packages: [], build: buildGo, supports: all }
 
 export const ALL_PEERS: readonly Peer[] = [
-  {
-    id: 'hono',
-    name: 'Hono on Bun',
-    packages: ['hono', BUN],
-    supports: all,
-    start: byHand(installed(BUN, 'bin/bun'), file('hono.js')),
-  },
-  { id: 'go', name: 'Go net/http', packages: [], build: buildGo, supports: all, start: byHand(GO_BINARY) },
+  { id: 'hono', name: 'Hono on Bun', packages: ['hono', BUN], supports: all, start: onBun('sqlite') },
+  { ...go, id: 'go', name: 'Go net/http', start: byHand('sqlite', GO_BINARY) },
   { id: 'fastify', name: 'Fastify, by hand', packages: ['fastify'], supports: all, start: onNode('fastify.js') },
   { id: 'express', name: 'Express, by hand', packages: ['express'], supports: all, start: onNode('express.js') },
   { id: 'json-server', name: 'json-server', packages: ['json-server'], supports: isPlain, start: startJsonServer },
   { id: 'prism', name: 'Prism', packages: ['@stoplight/prism-cli'], supports: isPlain, start: startPrism },
+]
+
+/** The peers on PostgreSQL. */
+export const POSTGRES_PEERS: readonly Peer[] = [
+  {
+    id: 'fastify-postgres',
+    name: 'Fastify, postgres',
+    packages: ['fastify', 'postgres'],
+    supports: all,
+    start: onNode('fastify.js', 'postgres'),
+  },
+  {
+    id: 'fastify-pg',
+    name: 'Fastify, pg',
+    packages: ['fastify', 'pg'],
+    supports: all,
+    start: onNode('fastify.js', 'pg'),
+  },
+  { ...go, id: 'go-pgx', name: 'Go, pgx', start: byHand('pgx', GO_BINARY) },
+  { id: 'bun-sql', name: 'Hono, Bun.sql', packages: ['hono', 'postgres', BUN], supports: all, start: onBun('bun') },
 ]
 
 const PINNED = (
@@ -97,30 +116,52 @@ function buildGo(): string | undefined {
   return status === 0 ? spawnSync('go', ['env', 'GOVERSION'], { encoding: 'utf8' }).stdout.trim() : undefined
 }
 
-/** Starts a peer with one server for reads and one for writes, like the service. */
-export async function startPeer(peer: Peer, stack: AsyncDisposableStack): Promise<Subject> {
+/** Starts a peer with one server for reads and one for writes, like the service, each on this many animals. */
+export async function startPeer(
+  peer: Peer,
+  stack: AsyncDisposableStack,
+  animals: number,
+  postgres?: string,
+): Promise<Subject> {
   const folder = await mkdtemp(join(tmpdir(), 'petstore-bench-'))
   stack.defer(() => rm(folder, { recursive: true }))
-  const read = stack.use(await peer.start(join(folder, 'read')))
-  const write = stack.use(await peer.start(join(folder, 'write')))
-  return { name: peer.name, supports: peer.supports, servers: { read, write } }
+  const start = async (name: string) => {
+    const address = postgres === undefined ? join(folder, name) : stack.use(await newPostgresDatabase(postgres)).url
+    await fill(address, animals)
+    return stack.use(await peer.start(address))
+  }
+  return {
+    name: peer.name,
+    supports: peer.supports,
+    servers: { read: await start('read'), write: await start('write') },
+  }
 }
 
-/** Returns a function that starts a program of bench/peers with a database file and the key; it prints its port. */
-function byHand(command: string, ...words: string[]): Peer['start'] {
-  return async (path) => {
-    const database = `${path}.db`
-    fill(database)
+/** Returns a function that starts a program of bench/peers with a database, the key and the name of a driver; it prints its port. */
+function byHand(driver: string, command: string, ...words: string[]): Peer['start'] {
+  return async (address) => {
     // Limits Go to one thread, like the other peers: by default it uses all cores.
-    const child = startOn('server', command, [...words, database, KEY], { env: { GOMAXPROCS: '1' } })
+    const child = startOn('server', command, [...words, address, KEY, driver], { env: { GOMAXPROCS: '1' } })
     const { port } = await firstLine(child, (line) => JSON.parse(line) as { port: number })
     return served(child, port, (row) => `/v1${row.path}`)
   }
 }
 
-function fill(database: string): void {
-  using db = new DatabaseSync(database)
-  db.exec(readFileSync(file('pets.sql'), 'utf8'))
+const ID = {
+  sqlite: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+  postgres: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+}
+
+async function fill(address: string, animals: number): Promise<void> {
+  const engine = address.startsWith('postgres:') ? 'postgres' : 'sqlite'
+  const table = `CREATE TABLE pets (id ${ID[engine]}, name TEXT NOT NULL, "categoryId" BIGINT NOT NULL, status TEXT NOT NULL);`
+  const text = table + readFileSync(file('pets.sql'), 'utf8').replace(':animals', String(animals))
+  if (engine === 'postgres') {
+    await askPostgres(address, `${text}; ANALYZE pets`)
+    return
+  }
+  using db = new DatabaseSync(address)
+  db.exec(`PRAGMA journal_mode = WAL; ${text}`)
 }
 
 async function startJsonServer(path: string): Promise<Server> {
@@ -165,7 +206,7 @@ async function startPrism(): Promise<Server> {
   return whenServing(served(child, port, ({ path }) => path))
 }
 
-function served(child: ChildProcess, port: number, pathOf: (row: Row) => string): Server {
+function served(child: ChildProcess, port: number, pathOf: (row: Work) => string): Server {
   return {
     target: (row) => ({ base: `http://127.0.0.1:${port}`, path: pathOf(row) }),
     key: KEY,
@@ -176,7 +217,7 @@ function served(child: ChildProcess, port: number, pathOf: (row: Row) => string)
 
 /** Waits until a server answers that does not print when it listens. */
 async function whenServing(server: Server): Promise<Server> {
-  const { base } = server.target({ path: '/' } as Row)
+  const { base } = server.target({ path: '/' } as Work)
   await until(async () => (await fetch(base)).status > 0, `something listens at ${base}`)
   return server
 }

@@ -1,22 +1,31 @@
-// The rows of the bench: a request, and the share of the ceiling's rate that it must reach and should reach.
+// What the benches ask for: the works of `npm run bench clients`, and the rows of `npm run bench requests`, which are works with the share
+// of the ceiling's rate that they must reach and should reach.
 import { encodeCursor } from '../../src/contract/list-query.ts'
 
-export interface Row {
+export interface Work {
   id: string
   title: string
   method: 'GET' | 'POST'
-  /** The path below /v1. `{cursor}` is replaced by a cursor that was never sent before. */
+  /**
+   * The path below /v1. `{cursor}` is replaced by a cursor that was never sent before, `{id}` by a random id of the first `ANIMALS`, and
+   * `{page}` by the cursor of one.
+   */
   path: string
+  /** In a work of GET requests, each tenth request posts the body instead. */
   body?: string
   key: 'good' | 'malformed'
   status: number
   /** Rows that write use separate servers, so that the other rows always read 1,000 animals. */
   writes: boolean
+}
+
+export interface Row extends Work {
   atLeast: number
   aim: number
 }
 
 const read = { method: 'GET', key: 'good', status: 200, writes: false } as const
+const BODY = '{"name":"Rex the Brave","categoryId":3,"status":"available"}'
 
 export const ROWS: readonly Row[] = [
   { ...read, id: 'list-20', title: 'list, 20 animals', path: '/pets', atLeast: 0.7, aim: 0.85 },
@@ -43,7 +52,7 @@ export const ROWS: readonly Row[] = [
     title: 'create, durable',
     method: 'POST',
     path: '/pets',
-    body: '{"name":"Rex the Brave","categoryId":3,"status":"available"}',
+    body: BODY,
     key: 'good',
     status: 201,
     writes: true,
@@ -59,6 +68,29 @@ export const ROWS: readonly Row[] = [
     status: 401,
     atLeast: 0.7,
     aim: 0.85,
+  },
+]
+
+/** How many animals the clients of `WORKS` ask for. */
+export const ANIMALS = 20_000
+
+/** Those that write come last, since all use the same servers. */
+export const WORKS: readonly Work[] = [
+  { ...read, id: 'random-get', title: 'an animal by random id', path: '/pets/{id}' },
+  { ...read, id: 'random-list', title: 'a random page of 20', path: '/pets?cursor={page}' },
+  { ...read, id: 'random-status', title: 'a random page of one status', path: '/pets?status=available&cursor={page}' },
+  { ...read, id: 'same-get', title: 'the same animal', path: '/pets/500' },
+  { ...read, id: 'same-list', title: 'the same page of 20', path: '/pets' },
+  { ...read, id: 'nine-to-one', title: 'nine lists and a create', path: '/pets', body: BODY, writes: true },
+  {
+    id: 'create',
+    title: 'a create',
+    method: 'POST',
+    path: '/pets',
+    body: BODY,
+    key: 'good',
+    status: 201,
+    writes: true,
   },
 ]
 

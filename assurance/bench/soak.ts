@@ -5,7 +5,7 @@ import { figure } from '../harness/percentiles.ts'
 import { processTree, residentMegabytes } from '../harness/process-tree.ts'
 import { CONNECTIONS, shoot } from './load.ts'
 import { requestOf } from './measure.ts'
-import { ROWS } from './rows.ts'
+import { ROWS, WORKS } from './rows.ts'
 import { newDatabase, startService } from './subjects.ts'
 
 const LIMIT_MB = 150
@@ -35,9 +35,9 @@ const sampling = setInterval(
   1000,
 )
 
-// Runs every row in turn; most of them read, as most requests to a store do.
+// Runs every row and work in turn; most of them read, as most requests to a store do.
 while (minute() < minutes) {
-  for (const row of ROWS) {
+  for (const row of [...ROWS, ...WORKS]) {
     await shoot({ ...requestOf(row, service), seconds: SHOT_SECONDS, connections: CONNECTIONS })
     const now = processes.map((pid) => residentMegabytes(pid).toFixed(0).padStart(4)).join(' +')
     say(`${minute().toFixed(1).padStart(5)} min  ${now} MB  after ${row.title}`)

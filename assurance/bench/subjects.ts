@@ -5,11 +5,11 @@ import { createKey, listening, petstore } from '../harness/instance.ts'
 import { firstLine, stop } from '../harness/processes.ts'
 import type { FixedAnswer } from './ceiling.ts'
 import { type Core, startOn } from './placement.ts'
-import type { Row } from './rows.ts'
+import type { Work } from './rows.ts'
 
 export interface Server extends AsyncDisposable {
   /** Returns the address and path for the requests of a row. */
-  target(row: Row): { base: string; path: string }
+  target(row: Work): { base: string; path: string }
   key: string
   pid: number | undefined
 }
@@ -63,7 +63,7 @@ export async function startService(
 export async function startScript(
   script: string,
   parameters: readonly string[],
-  target: (ports: readonly number[], row: Row) => { base: string; path: string },
+  target: (ports: readonly number[], row: Work) => { base: string; path: string },
 ): Promise<Server> {
   const file = fileURLToPath(new URL(script, import.meta.url))
   const child = startOn('server', process.execPath, [file, ...parameters])
@@ -77,7 +77,7 @@ export async function startScript(
 }
 
 /** Starts the ceiling: for each row it answers the same bytes as this service. */
-export async function startCeiling(rows: readonly Row[], answers: readonly FixedAnswer[]): Promise<Server> {
+export async function startCeiling(rows: readonly Work[], answers: readonly FixedAnswer[]): Promise<Server> {
   return startScript('ceiling.ts', [JSON.stringify(answers)], (ports, row) => ({
     base: `http://127.0.0.1:${ports[rows.indexOf(row)]!}`,
     path: `/v1${row.path}`,

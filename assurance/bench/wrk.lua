@@ -4,25 +4,45 @@ local function setting(name) return os.getenv("BENCH_" .. name) end
 wrk.method = setting("METHOD")
 wrk.body = setting("BODY")
 if setting("KEY") then wrk.headers["Authorization"] = "Bearer " .. setting("KEY") end
-if wrk.body then wrk.headers["Content-Type"] = "application/json" end
+local isMixed = wrk.body and wrk.method == "GET"
+if wrk.body and not isMixed then wrk.headers["Content-Type"] = "application/json" end
 
--- "{cursor}" in the path becomes the next cursor: its last 30 bits, five characters, count up.
+-- In the path, "{cursor}" becomes the next cursor, "{id}" a random id and "{page}" the cursor of a random id. Of a GET with a body, each
+-- tenth request is a POST.
 local path = setting("PATH")
 wrk.path = path
 local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-local count = tonumber(setting("FIRST_CURSOR"))
-local before, after = path:match("^(.*){cursor}(.*)$")
+local count, animals = tonumber(setting("FIRST_CURSOR")), tonumber(setting("ANIMALS"))
+local before, name, after = path:match("^(.*){(%a+)}(.*)$")
+math.randomseed(count)
+
+-- The last 30 bits of a cursor are five characters.
+local function cursor(id)
+  local text = ""
+  for _ = 1, 5 do
+    local digit = id % 64 + 1
+    text = digits:sub(digit, digit) .. text
+    id = math.floor(id / 64)
+  end
+  return "AQAAAAA" .. text
+end
+
+local values = {
+  cursor = function() count = count + 1; return cursor(count) end,
+  id = function() return math.random(animals) end,
+  page = function() return cursor(math.random(animals)) end,
+}
 
 if before then
+  function request() return wrk.format(nil, before .. values[name]() .. after) end
+elseif isMixed then
+  local body, headers = wrk.body, { ["Content-Type"] = "application/json" }
+  for header, value in pairs(wrk.headers) do headers[header] = value end
+  wrk.body = nil
   function request()
     count = count + 1
-    local rest, text = count, ""
-    for _ = 1, 5 do
-      local digit = rest % 64 + 1
-      text = digits:sub(digit, digit) .. text
-      rest = math.floor(rest / 64)
-    end
-    return wrk.format(nil, before .. "AQAAAAA" .. text .. after)
+    if count % 10 == 0 then return wrk.format("POST", path, headers, body) end
+    return wrk.format()
   end
 end
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { promisify } from 'node:util'
 import { findChromium, launchChromium } from '../../test/browser/chromium.ts'
-import { type Petstore, startPetstore } from '../../test/harness.ts'
+import { type Petstore, startPetstore } from '../../test/harness/harness.ts'
 import { type OddServer, type Respond, startOddServer } from '../../client/test/odd-server.ts'
 import { FOLDER, install, RUNTIMES, tool } from './runtimes.ts'
 

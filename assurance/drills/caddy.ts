@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deployedFor } from '../harness/deployed.ts'
 import { freePort } from '../harness/free-port.ts'
-import { start } from '../harness/processes.ts'
+import { keptIn, start } from '../harness/processes.ts'
 import { until } from '../harness/until.ts'
 
 export const CADDY = '/usr/bin/caddy'
@@ -11,9 +11,11 @@ export const CADDY = '/usr/bin/caddy'
 /** Starts Caddy without TLS, in front of one instance or two, and returns its address. */
 export async function startCaddy(folder: string, ports: readonly number[]): Promise<string> {
   const url = `http://127.0.0.1:${await freePort()}`
-  const env = { HOME: folder, PETSTORE_DOMAIN: url, PETSTORE_INSTANCES: ports.length === 1 ? 'one' : 'two' }
+  const instances = ports.length === 1 ? 'one' : 'two'
+  const env = { ...keptIn(folder), PETSTORE_DOMAIN: url, PETSTORE_INSTANCES: instances }
   const file = join(folder, 'Caddyfile')
-  writeFileSync(file, deployedFor('Caddyfile', ports))
+  // With the log of requests that an operator may want.
+  writeFileSync(file, deployedFor('Caddyfile', ports).replace('\theader ', '\tlog\n\theader '))
   start(CADDY, ['run', '--config', file], { env, log: join(folder, 'caddy.log') })
   await until(async () => (await fetch(`${url}/readyz`)).ok, 'Caddy finds the instances ready')
   return url

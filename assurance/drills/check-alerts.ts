@@ -1,5 +1,8 @@
-// npm run drill check-alerts: promtool checks deploy/alerts.yaml, and tests each alert on the time series of an outage.
+// npm run drill check-alerts: promtool checks deploy/alerts.yaml, and tests each alert on the time series of an outage and of a quiet
+// night. Then the rules of Kubernetes are made from them.
+import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { prometheusRule } from '../harness/manifests.ts'
 import { run } from '../harness/processes.ts'
 import { requirePrograms } from './debian.ts'
 
@@ -9,3 +12,4 @@ const deployed = (file: string) => fileURLToPath(new URL(`../../deploy/${file}`,
 requirePrograms([PROMTOOL], ['prometheus'])
 process.stdout.write(run(PROMTOOL, ['check', 'rules', deployed('alerts.yaml')]))
 process.stdout.write(run(PROMTOOL, ['test', 'rules', deployed('alerts.test.yaml')]))
+writeFileSync(deployed('kubernetes/monitoring/prometheus-rule.yaml'), prometheusRule())

@@ -1,19 +1,19 @@
-// A cluster of an installed Citus on this machine: a coordinator and workers.
+// A cluster of an installed Citus on this machine: a coordinator and nodes.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { askPostgres } from '../harness/ask-postgres.ts'
-import { addWorker } from '../harness/engines.ts'
+import { addNode } from '../harness/engines.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
 
-const SETTINGS = [
+const SETTINGS: `${string}=${string}`[] = [
   'shared_preload_libraries=citus',
   'citus.max_adaptive_executor_pool_size=1',
   'citus.node_conninfo=sslmode=prefer',
   'wal_level=logical',
   // Citus has one for each database.
   'max_worker_processes=64',
-] as const
+]
 
 /** Sets PG_BIN, which chooses the PostgreSQL that is started; throws if that has no Citus. */
 export function requireCitus(): void {
@@ -25,25 +25,28 @@ export function requireCitus(): void {
         'https://docs.citusdata.com/en/stable/installation/multi_node.html installs one.',
     )
   process.env['PG_BIN'] = bin
+  // PostgreSQL's updates of November 2026 ask for it.
+  const known = spawnSync(join(bin, 'postgres'), ['--describe-config'], { encoding: 'utf8' }).stdout
+  if (known.includes('output_plugin_libraries')) SETTINGS.push('output_plugin_libraries=pgoutput,citus')
 }
 
 export function startNode(): Promise<PostgresServer> {
   return startPostgres(...SETTINGS)
 }
 
-/** Adds a worker to the cluster of this database while it is used, and moves shards to it; resolves with how many it got. */
-export async function grow(database: string, worker: PostgresServer): Promise<number> {
+/** Adds a node to the cluster of this database while it is used, and moves shards to it; resolves with how many it got. */
+export async function grow(database: string, node: PostgresServer): Promise<number> {
   const name = new URL(database).pathname
-  await askPostgres(worker.url, `CREATE DATABASE ${name.slice(1)}`)
-  await askPostgres(worker.url.replace(/\/postgres$/, name), 'CREATE EXTENSION citus')
-  await addWorker(database, worker.url)
+  await askPostgres(node.url, `CREATE DATABASE ${name.slice(1)}`)
+  await askPostgres(node.url.replace(/\/postgres$/, name), 'CREATE EXTENSION citus')
+  await addNode(database, node.url)
   await askPostgres(database, `SELECT rebalance_table_shards('pets')`)
-  const { port } = new URL(worker.url)
+  const { port } = new URL(node.url)
   const [row] = await askPostgres(database, `SELECT count(*)::int FROM citus_shards WHERE nodeport = ${port}`)
   return row!['count'] as number
 }
 
-/** Resolves with how many transactions the workers have prepared, and not committed yet. */
+/** Resolves with how many transactions the nodes have prepared, and not committed yet. */
 export async function countPrepared(database: string): Promise<number> {
   const [row] = await askPostgres(
     database,

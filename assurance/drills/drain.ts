@@ -70,5 +70,5 @@ function print(name: string, { restarts, answered, broken, lost, doubled, slowes
     process.stdout.write(`  broken: ${all.length} × ${what}\n`)
 }
 
-requirePrograms(PROGRAMS, PACKAGES)
+requirePrograms(Object.values(PROGRAMS), PACKAGES)
 await conduct({ restarts: 30 }, drill)

@@ -13,9 +13,14 @@ export class HeldInstance implements AsyncDisposable {
   readonly #holder: ChildProcess
   readonly #log: string
 
-  static async start(database: string, log: string, env: Record<string, string> = {}): Promise<HeldInstance> {
+  static async start(
+    database: string,
+    log: string,
+    env: Record<string, string> = {},
+    main: readonly string[] = [],
+  ): Promise<HeldInstance> {
     const instance = new HeldInstance(
-      start(process.execPath, [HOLDER], { env: { ...settings(database), ...env }, log }),
+      start(process.execPath, [HOLDER, ...main], { env: { ...settings(database), ...env }, log }),
       log,
     )
     try {

@@ -87,7 +87,7 @@ function versions(): string {
   return programs.map((version) => version.trim()).join(', ')
 }
 
-/** Counts the instances' log lines about the database: lost, found, restarted, outdated, switched to another host. */
+/** Counts the instances' log lines about the database: lost, found, replaced or restarted. */
 function databaseMessages(logs: readonly string[], since = new Date(0)): string {
   const lines = logs
     .flatMap((log) => readFileSync(log, 'utf8').split('\n'))

@@ -1,4 +1,4 @@
-// For npm run drill pgbouncer: a PostgreSQL, and in front of it a real PgBouncer in transaction mode, found in the PATH.
+// For npm run drill pgbouncer: a PostgreSQL, and in front of it a real PgBouncer in transaction mode.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -35,7 +35,7 @@ max_client_conn = 500
   // It does not run as root either.
   chmodSync(folder, 0o755)
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
-  bouncer = spawn('pgbouncer', ['-q', ...user, join(folder, 'pgbouncer.ini')], { stdio: 'inherit' })
+  bouncer = spawn('/usr/sbin/pgbouncer', ['-q', ...user, join(folder, 'pgbouncer.ini')], { stdio: 'inherit' })
   await once(bouncer, 'spawn')
   process.env[SHARED_POSTGRES] = server.url
   process.env[THROUGH_PGBOUNCER] = `127.0.0.1:${port}`

@@ -58,5 +58,5 @@ async function drill({ folder, plant, counts: { rounds } }: Terms<'rounds'>): Pr
   return held
 }
 
-requirePrograms(PROGRAMS, PACKAGES)
+requirePrograms(Object.values(PROGRAMS), PACKAGES)
 await conduct({ rounds: 10 }, drill)

@@ -4,45 +4,55 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deployedFor } from '../harness/deployed.ts'
 import { freePort } from '../harness/free-port.ts'
-import { start } from '../harness/processes.ts'
+import { keptIn, start } from '../harness/processes.ts'
 import { until } from '../harness/until.ts'
 import { CADDY, startCaddy } from './caddy.ts'
 import { HAPROXY } from './load-balancer.ts'
 
 const NGINX = '/usr/sbin/nginx'
 
-export const PROGRAMS = [NGINX, HAPROXY, CADDY]
+export const PROGRAMS = { nginx: NGINX, HAProxy: HAPROXY, Caddy: CADDY }
 export const PACKAGES = ['nginx-light', 'haproxy', 'caddy']
 
 /** Starts a proxy in front of one instance or two, and returns its address. */
 export type StartProxy = (folder: string, ports: readonly number[]) => Promise<string>
 
-export const PROXIES: Record<string, StartProxy> = { nginx: startNginx, HAProxy: startHaproxy, Caddy: startCaddy }
+export const PROXIES: Record<keyof typeof PROGRAMS, StartProxy> = {
+  nginx: startNginx,
+  HAProxy: startHaproxy,
+  Caddy: startCaddy,
+}
 
 async function startNginx(folder: string, ports: readonly number[]): Promise<string> {
   const port = await freePort()
   const site = deployedFor('nginx.conf', ports)
     .replace('listen 443 ssl;', `listen 127.0.0.1:${port};`)
     .replaceAll(/^ *ssl_certificate.*\n/gm, '')
-  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
-    (name) => `${name}_temp_path ${join(folder, name)};`,
-  )
+    .replaceAll('/var/log/nginx', 'logs')
+  start(NGINX, nginxOptions(folder, site), { env: keptIn(folder), log: join(folder, 'nginx.log') })
+  return ready(`http://127.0.0.1:${port}`)
+}
+
+/** Writes the site's whole configuration, and returns the options of an nginx that writes to this folder only. */
+export function nginxOptions(folder: string, site: string): string[] {
+  // Relative to the folder.
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`)
   mkdirSync(join(folder, 'logs'))
   const file = join(folder, 'nginx.conf')
   // Only the drill's user can read its folder. If that is root, nginx would run its workers as another user.
   writeFileSync(
     file,
-    `user root; daemon off; pid ${folder}/nginx.pid; events {}\nhttp { access_log logs/access.log; ${temporary.join(' ')}\n${site}}\n`,
+    `user root; daemon off; pid nginx.pid; events {}\nhttp { access_log logs/access.log; ${temporary.join(' ')}\n${site}}\n`,
   )
-  start(NGINX, ['-p', folder, '-c', file, '-e', join(folder, 'logs/error.log')], { log: join(folder, 'nginx.log') })
-  return ready(`http://127.0.0.1:${port}`)
+  return ['-p', folder, '-c', file, '-e', join(folder, 'logs/error.log')]
 }
 
 async function startHaproxy(folder: string, ports: readonly number[]): Promise<string> {
   const port = await freePort()
   const file = join(folder, 'haproxy.cfg')
-  writeFileSync(file, deployedFor('haproxy.cfg', ports).replace(/bind :443 .*/, `bind 127.0.0.1:${port}`))
-  start(HAPROXY, ['-db', '-f', file], { log: join(folder, 'haproxy.log') })
+  const text = deployedFor('haproxy.cfg', ports).replace(/bind :443 .*/, `bind 127.0.0.1:${port}`)
+  writeFileSync(file, text.replace('# log-format', 'log stdout format raw daemon\n  log-format'))
+  start(HAPROXY, ['-db', '-f', file], { env: keptIn(folder), log: join(folder, 'haproxy.log') })
   return ready(`http://127.0.0.1:${port}`)
 }
 

@@ -1,8 +1,10 @@
 // Restarts instances under traffic, and counts the requests that fail.
 import { once } from 'node:events'
+import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { createKey, startInstance } from '../harness/instance.ts'
+import { createKey, type Instance, type InstanceOptions, MAIN, settings, startInstance } from '../harness/instance.ts'
+import { collect, start } from '../harness/processes.ts'
 import { HeldInstance } from './held-instance.ts'
 import { Traffic } from './traffic.ts'
 import { compare } from './verdict.ts'
@@ -16,6 +18,12 @@ export interface Restarts {
   signal: 'SIGTERM' | 'SIGKILL'
   clients: number
   seed: number
+  /** Default: a file of SQLite. */
+  database?: string
+  /** The address of the database for the role that owns the tables, if the service's does not: it migrates before a program starts. */
+  owner?: string
+  /** The programs that take turns: every instance is restarted with the next one. Default: the program of this checkout. */
+  mains?: readonly string[]
 }
 
 export interface Outcome {
@@ -33,26 +41,38 @@ export async function restartBehind(
   settleMs: number,
   plan: Restarts,
 ): Promise<Outcome> {
-  const { folder, restarts, drainSeconds, signal } = plan
-  const database = `sqlite:${join(folder, 'petstore.db')}`
+  const { folder, restarts, drainSeconds, signal, mains = [MAIN] } = plan
+  const database = plan.database ?? `sqlite:${join(folder, 'petstore.db')}`
+  const [main = MAIN] = mains
   const env = { PETSTORE_DRAIN_SECONDS: String(drainSeconds) }
   const logs = [1, 2].map((number) => join(folder, `instance-${number}.log`))
-  const instances = [await startInstance(database, logs[0]!, { env }), await startInstance(database, logs[1]!, { env })]
+  const startNext = async (which: number, options: InstanceOptions): Promise<Instance> => {
+    if (plan.owner !== undefined) await migrate(plan.owner, options.main!)
+    return startInstance(database, logs[which]!, { env, ...options })
+  }
+  const instances = [await startNext(0, { main }), await startNext(1, { main })]
   const url = await balancer(
     folder,
     instances.map(({ port }) => port),
   )
-  return underTraffic(url, await createKey(database), plan, async () => {
+  return underTraffic(url, await createKey(database, main), plan, async () => {
     await setTimeout(settleMs)
     for (let restart = 0; restart < restarts; restart += 1) {
       const which = restart % 2
       const { process: child, port } = instances[which]!
       child.kill(signal)
       await once(child, 'exit')
-      instances[which] = await startInstance(database, logs[which]!, { env, port })
+      const next = mains[(Math.floor(restart / 2) + 1) % mains.length]!
+      instances[which] = await startNext(which, { port, main: next })
       await setTimeout(settleMs)
     }
   })
+}
+
+/** Migrates with a program as the owner of the tables, while clients are at work. */
+async function migrate(owner: string, main: string): Promise<void> {
+  const { code, stderr } = await collect(start(process.execPath, [main, 'migrate'], { env: settings(owner) }))
+  if (code !== 0) throw new Error(`migrate ended with ${code}: ${stderr}`)
 }
 
 /** How long a single instance serves between two restarts. */
@@ -63,15 +83,18 @@ export async function restartAlone(
   plan: Restarts,
   proxy?: (folder: string, ports: number[]) => Promise<string>,
 ): Promise<Outcome> {
-  const { folder, restarts, drainSeconds, signal } = plan
+  const { folder, restarts, drainSeconds, signal, mains = [MAIN] } = plan
   const database = `sqlite:${join(folder, 'petstore.db')}`
-  await using instance = await HeldInstance.start(database, join(folder, 'instance.log'), {
-    PETSTORE_DRAIN_SECONDS: String(drainSeconds),
-  })
+  const env = { PETSTORE_DRAIN_SECONDS: String(drainSeconds) }
+  const program = join(folder, 'program.ts')
+  symlinkSync(mains[0]!, program)
+  await using instance = await HeldInstance.start(database, join(folder, 'instance.log'), env, [program])
   const url = (await proxy?.(folder, [Number(new URL(instance.url).port)])) ?? instance.url
-  return await underTraffic(url, await createKey(database), plan, async () => {
+  return await underTraffic(url, await createKey(database, mains[0]), plan, async () => {
     for (let restart = 0; restart < restarts; restart += 1) {
       await setTimeout(CALM_MS)
+      rmSync(program)
+      symlinkSync(mains[(restart + 1) % mains.length]!, program)
       await instance.restart(signal)
     }
   })

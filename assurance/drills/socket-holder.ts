@@ -1,6 +1,6 @@
 // Holds a listening socket and runs `petstore serve` on it, as systemd does for petstore.socket. Restarts the service
 // after a clean exit or a signal, and ends if the service fails. Prints the port, and then the id of each process that
-// it starts, one per line, to standard error.
+// it starts, one per line, to standard error. A word names the program, a link that may lead to another one each time.
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -16,7 +16,7 @@ const script = 'echo $$ >&2; LISTEN_PID=$$ exec "$0" "$@"'
 let isHealthy = true
 while (isHealthy) {
   // spawnSync blocks the event loop of this process, so it never accepts a connection itself.
-  const { status, signal } = spawnSync('/bin/sh', ['-c', script, process.execPath, MAIN, 'serve'], {
+  const { status, signal } = spawnSync('/bin/sh', ['-c', script, process.execPath, process.argv[2] ?? MAIN, 'serve'], {
     env: { ...process.env, LISTEN_FDS: '1' },
     stdio: ['ignore', 'inherit', 'inherit', fd],
   })

@@ -17,15 +17,17 @@ export class Traffic {
   readonly #key: string
   readonly #seed: number
   readonly #random: Random
+  readonly #longestPauseMs: number
   readonly #agent = new Agent({ keepAlive: true })
   #stopped = false
   readonly #done: Promise<unknown>
 
-  constructor(url: string, key: string, clients: number, seed: number) {
+  constructor(url: string, key: string, clients: number, seed: number, longestPauseMs = LONGEST_PAUSE_MS) {
     this.#url = `${url}/v1/pets`
     this.#key = key
     this.#seed = seed
     this.#random = seeded(seed)
+    this.#longestPauseMs = longestPauseMs
     this.#done = Promise.all(Array.from({ length: clients }, (_, client) => this.#work(client)))
   }
 
@@ -58,7 +60,7 @@ export class Traffic {
         this.broken.push(String((error as NodeJS.ErrnoException).code ?? error))
       }
       this.slowestMs = Math.max(this.slowestMs, performance.now() - started)
-      await setTimeout(this.#random() * LONGEST_PAUSE_MS)
+      await setTimeout(this.#random() * this.#longestPauseMs)
     }
   }
 

@@ -36,14 +36,15 @@ export function isWhole({ clients: { acknowledged, failed }, verdict: { lost, do
   return acknowledged.length > 0 && failed.length === 0 && lost.length === 0 && doubled.length === 0
 }
 
-interface Listed {
+export interface Listed {
   id: number
   name: string
 }
 
-async function readAll(url: string, key: string): Promise<Listed[]> {
+/** Reads all animals, or those of this status, page by page. */
+export async function readAll(url: string, key: string, status?: string): Promise<Listed[]> {
   const pets: Listed[] = []
-  let next: string | undefined = '/v1/pets?limit=100'
+  let next: string | undefined = `/v1/pets?limit=100${status === undefined ? '' : `&status=${status}`}`
   while (next !== undefined) {
     const response: Response = await fetch(new URL(next, url), { headers: { Authorization: `Bearer ${key}` } })
     if (!response.ok) throw new Error(`GET ${next} was answered ${response.status}`)

@@ -1,7 +1,6 @@
 // The executable alone: copied under another name into a read-only folder whose path has spaces, and run by an ordinary user
 // without Node.js.
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { hash } from 'node:crypto'
 import {
   chmodSync,
@@ -17,7 +16,8 @@ import {
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { after, describe, it } from 'node:test'
-import { Folder, makeKeyByProgram, serve, type Served } from '../../test/command.ts'
+import { VERSION } from '../../src/contract/operations.ts'
+import { Folder, makeKeyByProgram, serve, type Served } from '../../test/harness/command.ts'
 import { until } from '../harness/until.ts'
 import { describeProgram } from '../package/installed-program.ts'
 import { processes } from '../package/old-node.ts'
@@ -54,8 +54,11 @@ describe('The executable', () => {
     await using folder = await newFolder()
     const env = { NODE_OPTIONS: '--require=/nowhere.js --bad-option' }
     const { code, stdout, stderr } = await folder.run(['--version'], { env })
-    assert.deepEqual([code, stdout, stderr], [0, '1.0.0\n', ''])
-    assert.match((await folder.run(['--inspect', 'serve'])).stderr, /"--inspect"/)
+    assert.deepEqual([code, stdout, stderr], [0, `${VERSION}\n`, ''])
+    assert.match(
+      (await folder.run(['--inspect', 'serve'])).stderr,
+      /The command comes first, then its options: serve --inspect/,
+    )
     assert.match((await folder.run(['worker'])).stderr, /There is no command "worker"/)
   })
 
@@ -84,13 +87,6 @@ describe('The executable', () => {
     served.child.kill('SIGTERM')
     assert.equal((await served.ended).code, 0)
     rmSync(place, { recursive: true })
-  })
-
-  it('completes its name in bash, whatever it is', async () => {
-    await using folder = await newFolder()
-    const ask = `source <("$0" completion bash); COMP_WORDS=("$0" key cr); COMP_CWORD=2; _petstore; echo "$COMPREPLY"; complete -p`
-    const { stdout } = spawnSync('/bin/bash', ['-c', ask, FILE], { cwd: folder.path, encoding: 'utf8' })
-    assert.equal(stdout, "create\ncomplete -o default -F _petstore 'Our shop'\n")
   })
 
   it('reads .env, and stops on Ctrl-C', async () => {

@@ -2,9 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../../package.json' with { type: 'json' }
-import { globalSetup as startPostgres } from '../../test/run-setup.ts'
+import { globalSetup as startPostgres } from '../../test/run/run-setup.ts'
 
-export { globalTeardown } from '../../test/run-setup.ts'
+export { globalTeardown } from '../../test/run/run-setup.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 

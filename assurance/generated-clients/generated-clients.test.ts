@@ -10,8 +10,8 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { OPERATIONS } from '../../src/contract/operations.ts'
 import { installOnDemand } from '../harness/install-on-demand.ts'
-import { BLOCKS, runBlock } from '../../test/documented-commands.ts'
-import { type Petstore, startPetstore } from '../../test/harness.ts'
+import { BLOCKS, runBlock } from '../../test/repository/documented-commands.ts'
+import { type Petstore, startPetstore } from '../../test/harness/harness.ts'
 
 const HERE = fileURLToPath(new URL('.', import.meta.url))
 const MODULES = join(HERE, 'node_modules')

@@ -4,7 +4,7 @@ import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
-import { openStore } from '../../src/store/open-store.ts'
+import { openStore } from '../../src/store/opening/open-store.ts'
 import { askPostgres } from './ask-postgres.ts'
 import { startPostgres } from './postgres-server.ts'
 
@@ -40,8 +40,8 @@ export const postgres: TestEngine = {
     server ??= process.env[SHARED_POSTGRES]
       ? Promise.resolve(process.env[SHARED_POSTGRES])
       : startPostgres().then(({ url }) => url)
-    const workers = process.env[CITUS_WORKERS]?.split(',')
-    const database = await (workers ? newDistributedDatabase(await server, workers) : newPostgresDatabase(await server))
+    const nodes = process.env[CITUS_NODES]?.split(',')
+    const database = await (nodes ? newDistributedDatabase(await server, nodes) : newPostgresDatabase(await server))
     // On a crowded machine the server may take longer to answer than the service waits by default.
     return { ...database, url: withParameters(database.url, 'connect_timeout=30&statement_timeout=60000') }
   },
@@ -55,8 +55,8 @@ export function withParameters(url: string, parameters: string): string {
 /** The variable with the host and port of PgBouncer, in a run that reaches PostgreSQL through it (pgbouncer-setup.ts). */
 export const THROUGH_PGBOUNCER = 'TEST_PETSTORE_PGBOUNCER'
 
-/** The variable with the addresses of the workers of Citus, in a run on distributed databases (drills/citus.ts). */
-export const CITUS_WORKERS = 'TEST_PETSTORE_CITUS_WORKERS'
+/** The variable with the addresses of the nodes of Citus, in a run on distributed databases (drills/citus.ts). */
+export const CITUS_NODES = 'TEST_PETSTORE_CITUS_NODES'
 
 /** Creates an empty database on the server at this address. */
 export async function newPostgresDatabase(serverUrl: string): Promise<TestDatabase> {
@@ -73,56 +73,43 @@ export async function newPostgresDatabase(serverUrl: string): Promise<TestDataba
   }
 }
 
-/** Creates a database on a cluster of Citus, and distributes its animals. */
-async function newDistributedDatabase(coordinator: string, workers: readonly string[]): Promise<TestDatabase> {
-  const database = await newClusterDatabase(coordinator, workers)
+/** Creates a database on a cluster of Citus, and distributes its animals as the command does; of several at once, that could move only one. */
+async function newDistributedDatabase(coordinator: string, nodes: readonly string[]): Promise<TestDatabase> {
+  const database = await newClusterDatabase(coordinator, nodes)
   const store = await openStore(readConfig({ database: database.url }, {}).database)
-  await store.partitions!.distribute(2 * workers.length, () => {})
   await store.close()
+  for (const trigger of ['pets_count_delete', 'pets_count_update', 'pets_rename'])
+    await askPostgres(database.url, `DROP TRIGGER ${trigger} ON pets`)
+  await askPostgres(database.url, `SELECT create_distributed_table('pets', 'id', shard_count => ${2 * nodes.length})`)
   return database
 }
 
-/** Creates an empty database on every node of Citus. */
-export async function newClusterDatabase(coordinator: string, workers: readonly string[]): Promise<TestDatabase> {
+/** Creates an empty database on the coordinator and the nodes of Citus. */
+export async function newClusterDatabase(coordinator: string, nodes: readonly string[]): Promise<TestDatabase> {
   const database = await newPostgresDatabase(coordinator)
   const name = new URL(database.url).pathname
-  const onWorkers = workers.map((worker) => worker.replace(/\/postgres$/, name))
-  await Promise.all(workers.map((worker) => askPostgres(worker, `CREATE DATABASE ${name.slice(1)}`)))
-  await Promise.all([database.url, ...onWorkers].map((url) => askPostgres(url, 'CREATE EXTENSION citus')))
+  const onNodes = nodes.map((node) => node.replace(/\/postgres$/, name))
+  await Promise.all(nodes.map((node) => askPostgres(node, `CREATE DATABASE ${name.slice(1)}`)))
+  await Promise.all([database.url, ...onNodes].map((url) => askPostgres(url, 'CREATE EXTENSION citus')))
   await askPostgres(database.url, `SELECT citus_set_coordinator_host('127.0.0.1', ${new URL(coordinator).port})`)
-  for (const worker of workers) await addWorker(database.url, worker)
+  for (const node of nodes) await addNode(database.url, node)
   return {
     url: database.url,
     async [Symbol.asyncDispose]() {
       await database[Symbol.asyncDispose]()
-      for (const worker of workers) await askPostgres(worker, `DROP DATABASE ${name.slice(1)} WITH (FORCE)`)
+      for (const node of nodes) await askPostgres(node, `DROP DATABASE ${name.slice(1)} WITH (FORCE)`)
     },
   }
 }
 
-/** Tries again: Citus also writes the roles on the worker, and of two databases at once one fails ("tuple concurrently updated"). */
-export async function addWorker(coordinator: string, worker: string, tries = 20): Promise<void> {
+/** Tries again: Citus also writes the roles on the node, and of two databases at once one fails ("tuple concurrently updated"). */
+export async function addNode(coordinator: string, node: string, tries = 20): Promise<void> {
   try {
-    await askPostgres(coordinator, `SELECT citus_add_node('127.0.0.1', ${new URL(worker).port})`)
+    await askPostgres(coordinator, `SELECT citus_add_node('127.0.0.1', ${new URL(node).port})`)
   } catch (error) {
     if (tries === 1) throw error
-    await addWorker(coordinator, worker, tries - 1)
+    await addNode(coordinator, node, tries - 1)
   }
 }
 
-/** Animals in partitions of so few ids that most suites fill several, and the last one. */
-const partitioned: TestEngine = {
-  name: 'PostgreSQL in partitions',
-  async newDatabase() {
-    const database = await postgres.newDatabase()
-    const store = await openStore(readConfig({ database: database.url }, {}).database)
-    await store.partitions!.split(10n, () => {})
-    await store.close()
-    return database
-  },
-}
-
 export const ENGINES: readonly TestEngine[] = [sqlite, postgres]
-
-/** For the suites of the store. */
-export const STORE_ENGINES: readonly TestEngine[] = process.env[CITUS_WORKERS] ? ENGINES : [...ENGINES, partitioned]

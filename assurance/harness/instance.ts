@@ -61,8 +61,8 @@ export async function listening(
 }
 
 /** Runs a command of the CLI on this database and returns what it printed. */
-export function petstore(database: string, words: readonly string[], input = ''): string {
-  return run(process.execPath, [MAIN, ...words], { env: settings(database) }, input)
+export function petstore(database: string, words: readonly string[], input = '', main = MAIN): string {
+  return run(process.execPath, [main, ...words], { env: settings(database) }, input)
 }
 
 export function settings(database: string): Record<string, string> {
@@ -82,6 +82,6 @@ export async function makeKey(
 }
 
 /** Creates an account in this database and returns a key for it. */
-export async function createKey(database: string): Promise<string> {
-  return (await makeKey((words, input) => petstore(database, words, input))).key
+export async function createKey(database: string, main = MAIN): Promise<string> {
+  return (await makeKey((words, input) => petstore(database, words, input, main))).key
 }

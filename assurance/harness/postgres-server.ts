@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url'
 export interface PostgresServer {
   /** The address of the server's database `postgres`. */
   url: string
+  /** The process above all processes of the server. */
+  pid: number
   /** Ends the server immediately, without a checkpoint (SIGQUIT); it keeps its files. */
   stop(): Promise<void>
   start(): Promise<void>
@@ -45,6 +47,7 @@ export async function startPostgres(...words: ('tls' | `${string}=${string}`)[])
   for (const stream of [keeper.stdin, keeper.stdout]) (stream as unknown as { unref(): void }).unref()
   return {
     url,
+    pid: keeper.pid!,
     stop: tell('stop'),
     start: tell('start'),
     pause: tell('pause'),

@@ -37,11 +37,14 @@ function unlessGone<T>(ask: () => T): T | undefined {
   }
 }
 
-/** Returns the CPU time so far of a process and its descendants, in user mode and in the kernel. Linux counts hundredths of a second. */
+/**
+ * Returns the CPU time so far of a process and its descendants, in user mode and in the kernel, with that of descendants which have
+ * ended. Linux counts hundredths of a second.
+ */
 export function cpuSeconds(pid: number): number {
   return processTree(pid).reduce((sum, each) => {
-    const [user, kernel] = fieldsOf(each).slice(11, 13)
-    return sum + (Number(user) + Number(kernel)) / 100
+    const times = unlessGone(() => fieldsOf(each).slice(11, 15)) ?? []
+    return sum + times.reduce((ticks, time) => ticks + Number(time), 0) / 100
   }, 0)
 }
 

@@ -21,6 +21,17 @@ process.once('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
+/** The environment of a program of this machine, such as a proxy or a browser: whatever it keeps, it keeps in this folder. */
+export function keptIn(folder: string): Record<string, string | undefined> {
+  const elsewhere = Object.keys(process.env).filter((name) => name.startsWith('XDG_') || name === 'KUBECONFIG')
+  return {
+    ...process.env,
+    ...Object.fromEntries(elsewhere.map((name) => [name, undefined])),
+    HOME: folder,
+    TMPDIR: folder,
+  }
+}
+
 export function start(
   command: string,
   parameters: readonly string[],

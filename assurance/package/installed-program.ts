@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { it } from 'node:test'
-import { type Folder, makeKeyByProgram, serve } from '../../test/command.ts'
+import { type Folder, makeKeyByProgram, serve } from '../../test/harness/command.ts'
 import { ENGINES } from '../harness/engines.ts'
 
 /** Declares the cases. `newFolder` makes a folder to run it in; `name` is how it calls itself in hints. */

@@ -6,7 +6,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { collect } from '../harness/processes.ts'
-import { Folder, makeKeyByProgram, serve, type Served } from '../../test/command.ts'
+import { until } from '../harness/until.ts'
+import { Folder, makeKeyByProgram, serve, type Served } from '../../test/harness/command.ts'
 import { installNode, NODE_PACKAGE, processes, ROOT } from './old-node.ts'
 
 const LAUNCHER = join(ROOT, 'bin/petstore.js')
@@ -57,7 +58,7 @@ describe('petstore on Node.js 20', () => {
     // Its output ends with the last process that holds it.
     await served.ended
     assert.ok(hasStopped(served))
-    while (processes().some(({ pid }) => pid === service.pid)) await new Promise((resolve) => setTimeout(resolve, 20))
+    await until(() => processes().every(({ pid }) => pid !== service.pid))
   })
 
   // script(1) of other systems takes other words.

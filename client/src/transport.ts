@@ -90,7 +90,7 @@ export class Transport {
     const { fetch } = this.#settings
     try {
       const response = await fetch(url, init)
-      return { response, text: await response.text() }
+      return { response, text: await readText(response) }
     } catch (cause) {
       const message = `${init.method} ${url.href} got no complete answer: ${reasonOf(cause)}.`
       throw new NetworkError({ code: 'network_error', message, cause })
@@ -103,6 +103,25 @@ export class Transport {
     this.#reported.add(operation)
     this.#settings.onDeprecation(this.#redactor.notice(notice))
   }
+}
+
+/** The most that is read of an answer, in characters; a page of 100 animals has a tenth of it at most. */
+const LONGEST_ANSWER = 4 * 1024 * 1024
+
+/** Cuts off what is longer, so that an answer without end becomes malformed JSON, not a full memory. */
+async function readText(response: Response): Promise<string> {
+  // A `fetch` of the caller may return a body of another kind.
+  if (!(response.body instanceof ReadableStream)) return response.text()
+  const reader = response.body.getReader()
+  const decoder = new TextDecoder()
+  let text = ''
+  while (text.length < LONGEST_ANSWER) {
+    const { done, value } = await reader.read()
+    text += decoder.decode(value, { stream: !done })
+    if (done) return text
+  }
+  await reader.cancel()
+  return text
 }
 
 /** Returns the message of an error with that of its cause: Node's fetch says only "fetch failed", and the cause says why. */

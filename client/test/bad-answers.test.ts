@@ -1,9 +1,10 @@
 // Answers that no pet store gives, and settings that lead nowhere: a clear error, and the key stays secret.
 import assert from 'node:assert/strict'
+import { pipeline } from 'node:stream/promises'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
 import { freePort } from '../../assurance/harness/free-port.ts'
-import { startPetstore } from '../../test/harness.ts'
+import { startPetstore } from '../../test/harness/harness.ts'
 import {
   AuthenticationError,
   InvalidRequestError,
@@ -67,6 +68,18 @@ const BAD_ANSWERS: Record<string, BadAnswer> = {
   'truncated JSON': malformed('[{"id":1,"na'),
   'truncated JSON whose type has a parameter': malformed('[{"id":1,"na', 'application/json; charset=utf-8'),
   'JSON nested without end': malformed('['.repeat(1_000_000)),
+  'JSON without end': [
+    (response) =>
+      void pipeline(
+        function* () {
+          for (;;) yield `[${PET},`.repeat(1000)
+        },
+        response.writeHead(200, { 'Content-Type': 'application/json', 'Request-Id': 'odd-1' }),
+      ).catch(() => {}),
+    UnexpectedResponseError,
+    /JSON that is malformed or breaks off/,
+    'malformed_response',
+  ],
   'JSON of something else': noResult('{"users":[]}'),
   'an animal without an id': noResult(`[${PET.replace('"id"', '"nr"')}]`),
   'an id as a string': noResult(`[${PET.replace(':1,', ':"1",')}]`),

@@ -1,11 +1,11 @@
 // The three operations, exact integers, paging, deprecations and errors: with answers of the test, and against the real service.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { describeService, type Petstore as Service, startPetstore } from '../../test/harness.ts'
+import { describeService, type Petstore as Service, startPetstore } from '../../test/harness/harness.ts'
 import { sqlite } from '../../assurance/harness/engines.ts'
 import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { kindOf } from '../../src/store/records.ts'
-import { toJson } from '../../test/openapi-document.ts'
+import { toJson } from '../../test/harness/openapi-document.ts'
 import {
   AuthenticationError,
   type DeprecationNotice,

@@ -1,11 +1,11 @@
 // Retries: what passes is repeated, and a create happens once, whatever dies in between.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { Folder, makeKey, serve } from '../../test/command.ts'
-import { startCuttingProxy } from '../../test/cutting-proxy.ts'
+import { Folder, makeKey, serve } from '../../test/harness/command.ts'
+import { startCuttingProxy } from '../../test/harness/cutting-proxy.ts'
 import { sqlite } from '../../assurance/harness/engines.ts'
 import { freePort } from '../../assurance/harness/free-port.ts'
-import { countPets, describeService } from '../../test/harness.ts'
+import { countPets, describeService } from '../../test/harness/harness.ts'
 import { type CreatePetOptions, type Pet, Petstore } from '../src/petstore.ts'
 import { newClient, PET, sending, startOddServer, unavailable } from './odd-server.ts'
 

@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import { FieldProblem } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
-import { openStore } from '../store/open-store.ts'
-import { Accounts, isTooLongToSignIn, KEY_EXISTS, type MadeKey } from './accounts.ts'
+import { openStore } from '../store/opening/open-store.ts'
+import { isTooLongToSignIn, KEY_EXISTS } from './account-problems.ts'
+import { Accounts, type MadeKey } from './accounts.ts'
 import { redacted } from './api-keys.ts'
 
 const PASSWORD = 'correct horse battery'
@@ -38,6 +39,8 @@ describe('accounts', () => {
     assert.equal((await accounts.signIn(email, password))?.id, account.id)
     assert.ok((await accounts.create(`${email}x`, PASSWORD, 'console')) instanceof FieldProblem)
     assert.ok(isTooLongToSignIn(`${email}x`, password))
+    // Longer as Unicode composes it.
+    assert.equal(isTooLongToSignIn(`${'\u0958'.repeat(200)}@x`, password), false)
     assert.ok(isTooLongToSignIn(email, `${password}x`))
   })
 
@@ -75,6 +78,7 @@ describe('accounts', () => {
       // Would look like you@host.
       'you\u200b@host',
       '\u202eyou@host',
+      ...['\u2800', '\uFFF9', '\u{1D159}', '\u{13441}', '\u{16FE4}'].map((blank) => `you@host${blank}`),
     ]
     for (const email of wrong) {
       const problem = await accounts.create(email, PASSWORD, 'console')
@@ -90,7 +94,7 @@ describe('accounts', () => {
     const create = (name: string) => accounts.createKey(account, name, undefined, 'console')
     for (const name of ['x', 'x'.repeat(100), '🐎'.repeat(100)])
       assert.ok(!((await create(name)) instanceof FieldProblem), name)
-    for (const name of ['', ' ', 'x'.repeat(101), '🐎'.repeat(101), 'a\tb', '\ud800'])
+    for (const name of ['', ' ', '\u2800', 'x'.repeat(101), '🐎'.repeat(101), 'a\tb', '\ud800'])
       assert.ok((await create(name)) instanceof FieldProblem, name)
   })
 

@@ -1,22 +1,31 @@
 // Creates, changes and removes accounts and keys for the console and the command line. Each change writes an audit event.
 import { hash } from 'node:crypto'
-import type { Environment } from '../contract/operations.ts'
-import { entryOf } from '../contract/entry-of.ts'
+import type { Environment } from '../contract/environments.ts'
+import { entryOf } from '../contract/text/entry-of.ts'
 import { FieldProblem } from '../contract/errors.ts'
-import { type Account, ACTIVE_KEYS_MOST, type ApiKey, type AuditEvent, type Role } from '../store/account-store.ts'
-import { isPerson, type Link } from '../store/people-store.ts'
+import type { Account, ApiKey, AuditEvent, Role } from '../store/account-store.ts'
+import { FIRST_RUN_EMAIL, isPerson, type Link, LINK_DAYS } from '../store/people-store.ts'
 import type { Store } from '../store/store.ts'
-import { generateKey, hashKey, isExpired, randomText, textFrom } from './api-keys.ts'
+import {
+  emailProblem,
+  EmailTaken,
+  KEY_CHANGED,
+  KEY_EXISTS,
+  keyProblem,
+  LAST_MANAGER,
+  NO_LINK,
+  NO_RIGHT_TO_KEYS,
+  NoAccount,
+  passwordFieldProblem,
+  RESERVED,
+  TOO_MANY_KEYS,
+} from './account-problems.ts'
+import { generateKey, hashKey, randomText, textFrom } from './api-keys.ts'
 import { newToken } from './sessions.ts'
-import { hashPassword, isTooLongPassword, passwordProblem, verifyPassword } from './passwords.ts'
+import { hashPassword, verifyPassword } from './passwords.ts'
 
-const EMAIL_MAX_LENGTH = 254
-/** Without characters that can't be seen: two accounts must not look the same to a manager. */
-const EMAIL_SHAPE = /^[^\s@\p{Cc}\p{Default_Ignorable_Code_Point}]+@[^\s@\p{Cc}\p{Default_Ignorable_Code_Point}]+$/u
-export const KEY_NAME_MAX_LENGTH = 100
 const ID_LENGTH = 16
 
-/** Where a change was made. */
 export type Via = 'console' | 'command line'
 
 interface AccountsParts {
@@ -32,9 +41,6 @@ export const ROLE_WORDS: Record<Role, string> = {
   member: 'Member',
   keyless: 'Member without keys',
 }
-
-/** How long a link of a manager works. */
-export const LINK_DAYS = 7
 
 export interface MadeKey {
   key: ApiKey
@@ -55,8 +61,8 @@ export class Accounts {
   }
 
   /**
-   * Creates an account, for the first person that of a manager if `isTrusted`. Here and below, aborting `signal` ends the wait
-   * for the password hash and rejects, and a success uses up the link.
+   * Creates an account; the first person becomes a manager if `isTrusted`. Here and below, aborting `signal` ends the wait for the
+   * password hash and rejects, and a success uses up the link.
    */
   async create(
     email: string,
@@ -69,15 +75,26 @@ export class Accounts {
     const { accounts } = this.#store
     const problem = emailProblem(email) ?? passwordFieldProblem(password)
     if (problem !== undefined) return problem
+    // Looked up before the hash, which takes long.
+    if ((await accounts.accountByEmail(email)) !== undefined) return new EmailTaken(email)
     const passwordHash = await hashPassword(password, signal)
     const id = `acct_${randomText(ID_LENGTH)}`
-    const isFirst = isTrusted && isPerson({ email }) && !(await accounts.listAccounts()).some(isPerson)
+    const isFirst = isTrusted && !(await accounts.listAccounts()).some(isPerson)
     const role: Role = isFirst ? 'manager' : 'member'
     const account = { id, email, passwordHash, createdAt: this.#clock(), role }
     const event = this.#event(id, 'account.created', via, email, link)
     if (await accounts.createAccount(account, event, link?.hash)) return account
     if (link !== undefined && (await accounts.accountByEmail(email)) === undefined) return NO_LINK
-    return new FieldProblem('email', `There is already an account for ${email}.`)
+    return new EmailTaken(email)
+  }
+
+  /** Creates the account of the key that a first start prints. Its password is random and not kept. */
+  async createFirstRun(): Promise<Account | undefined> {
+    const id = `acct_${randomText(ID_LENGTH)}`
+    const passwordHash = await hashPassword(randomText(40))
+    const account: Account = { id, email: FIRST_RUN_EMAIL, passwordHash, createdAt: this.#clock(), role: 'member' }
+    const event = this.#event(id, 'account.created', 'command line', FIRST_RUN_EMAIL)
+    return (await this.#store.accounts.createAccount(account, event)) ? account : undefined
   }
 
   /** Resolves with undefined if the password is wrong or, after the same time, if no account has this email address. */
@@ -94,7 +111,7 @@ export class Accounts {
     signal?: AbortSignal,
     link?: Link,
   ): Promise<Account | FieldProblem> {
-    const problem = passwordFieldProblem(password)
+    const problem = isPerson(account) ? passwordFieldProblem(password) : RESERVED
     if (problem !== undefined) return problem
     const event = this.#event(account.id, 'account.password_changed', via, account.email, link)
     const passwordHash = await hashPassword(password, signal)
@@ -112,26 +129,32 @@ export class Accounts {
     const event = this.#event(by.id, 'account.removed', via, account.email)
     const isRemoved = await this.#store.accounts.removeAccount(account.id, event, account.role)
     await this.#onRevoked()
-    return isRemoved ? undefined : this.#whyNotChanged(account)
+    return isRemoved ? undefined : this.#whyNotChanged(account, by)
   }
 
-  /** Changes the role. An account that becomes `keyless` loses its keys. */
+  /** Changes the role. An account that becomes `keyless` loses its keys. Succeeds if `by` has just made the same change. */
   async setRole(account: Account, role: Role, via: Via, by = account): Promise<FieldProblem | undefined> {
+    if (!isPerson(account)) return RESERVED
     const detail = `Role: ${roleWords(account)} → ${ROLE_WORDS[role]}`
-    const event = { ...this.#event(by.id, 'account.role_changed', via, account.email), detail }
-    const isChanged = account.role === role || (await this.#store.accounts.setRole(account, role, event))
+    const event = {
+      ...this.#event(by.id, 'account.role_changed', via, account.email),
+      detail,
+      ...about(account, by, `${detail}, `),
+    }
+    const isChanged = account.role !== role && (await this.#store.accounts.setRole(account, role, event))
     await this.#onRevoked()
-    return isChanged ? undefined : this.#whyNotChanged(account)
+    return isChanged ? undefined : this.#whyNotChanged(account, by, role)
   }
 
   /**
    * Resolves with the token of a new link for this account; without one, of an invitation. Resolves with undefined if the account
-   * was removed meanwhile, or `by` is a manager no more.
+   * is no person or was removed meanwhile, or `by` is a manager no more.
    */
   async makeLink(by: Account, account?: Account): Promise<string | undefined> {
+    if (account !== undefined && !isPerson(account)) return undefined
     const token = newToken()
     const event = account
-      ? this.#event(by.id, 'account.link_made', 'console', account.email)
+      ? { ...this.#event(by.id, 'account.link_made', 'console', account.email), ...about(account, by) }
       : this.#event(by.id, 'account.invited', 'console', `valid for ${LINK_DAYS} days`)
     const expiresAt = event.at + LINK_DAYS * 86_400_000
     const isMade = await this.#store.accounts.createLink(hash('sha256', token), account?.id, expiresAt, event)
@@ -142,11 +165,39 @@ export class Accounts {
     return this.#store.accounts.linkByHash(hash('sha256', token), this.#clock())
   }
 
-  async #whyNotChanged(account: Account): Promise<FieldProblem> {
+  /** Withdraws a link that was not used; `id` is its hash. Succeeds if `by` has just withdrawn it. */
+  async withdrawLink(id: string, by: Account): Promise<FieldProblem | undefined> {
+    const { accounts } = this.#store
+    const link = await accounts.linkByHash(id, this.#clock())
+    const event = this.#event(by.id, 'account.link_withdrawn', 'console', `Link ${id.slice(0, 8)}`)
+    const detail = `${link?.account?.email ?? 'an invitation'}, made by ${link?.maker}`
+    if (link !== undefined && (await accounts.removeLink(id, { ...event, detail }))) return undefined
+    const { isOwn, words } = await this.lastDone(event.action, event.subject, by)
+    if (isOwn) return undefined
+    const how = words === '' ? 'was used or has expired' : `was withdrawn already${words}`
+    return new FieldProblem('', `Nothing was changed: the link ${how}.`)
+  }
+
+  async #whyNotChanged(account: Account, by: Account, wanted?: Role): Promise<FieldProblem | undefined> {
     const now = await this.#store.accounts.accountById(account.id)
     if (now === undefined) return new NoAccount(account)
-    if (now.role === account.role) return LAST_MANAGER
-    return new FieldProblem('', `Nothing was changed: meanwhile the role became ${roleWords(now)}.`)
+    if (now.role === account.role) return wanted === now.role ? undefined : LAST_MANAGER
+    const { isOwn, words } = await this.lastDone('account.role_changed', account.email, by)
+    if (isOwn && wanted === now.role) return undefined
+    return new FieldProblem('', `Nothing was changed: meanwhile the role became ${roleWords(now)}${words}.`)
+  }
+
+  /** Resolves with who did this last and when, in words, as far as the audit trail tells. `isOwn`: it was this account, in the console. */
+  async lastDone(actions: string, subject: string, own: Account): Promise<{ isOwn: boolean; words: string }> {
+    const last = await this.#store.accounts.lastEvent(actions, subject)
+    if (last === undefined) return { isOwn: false, words: '' }
+    const isInConsole = last.via === 'console'
+    const email = (await this.#store.accounts.accountById(last.accountId))?.email ?? 'a deleted account'
+    const time = new Date(last.at).toISOString().slice(0, 16).replace('T', ' ')
+    return {
+      isOwn: isInConsole && last.accountId === own.id,
+      words: ` (${isInConsole ? email : `on the ${last.via}`}, ${time} UTC)`,
+    }
   }
 
   /**
@@ -174,7 +225,7 @@ export class Accounts {
       revokedAt: undefined,
       lastUsedAt: undefined,
     }
-    const event = this.#event(account.id, 'key.created', via, `${name} (${key.id})`)
+    const event = this.#event(account.id, 'key.created', via, keySubject(key))
     const outcome = await this.#store.accounts.createKey({ ...key, hash: hashKey(secret) }, event)
     if (outcome === 'no account') return new NoAccount(account)
     if (outcome === 'too many') return TOO_MANY_KEYS
@@ -183,22 +234,32 @@ export class Accounts {
   }
 
   /** Resolves with false if the key was already revoked. */
-  async revokeKey(key: ApiKey, via: Via): Promise<boolean> {
-    const event = this.#event(key.accountId, 'key.revoked', via, `${key.name} (${key.id})`)
-    const revoked = await this.#store.accounts.revokeKey(key.id, this.#clock(), event)
+  async revokeKey(key: ApiKey, via: Via, by?: Account): Promise<boolean> {
+    const event = this.#event(by?.id ?? key.accountId, 'key.revoked', via, keySubject(key))
+    const owner = by && by.id !== key.accountId && (await this.#store.accounts.accountById(key.accountId))
+    const noted = owner ? { ...event, detail: `a key of ${owner.email}`, ...about(owner, by) } : event
+    const revoked = await this.#store.accounts.revokeKey(key.id, this.#clock(), noted)
     await this.#onRevoked()
     return revoked
+  }
+
+  /** Revokes a key in the console: of one's own or, for a manager, of anybody. Succeeds if `by` has just revoked it. */
+  async revokeFor(by: Account, key: ApiKey): Promise<FieldProblem | undefined> {
+    if (await this.revokeKey(key, 'console', by)) return undefined
+    const { isOwn, words } = await this.lastDone('key.revoked', keySubject(key), by)
+    return isOwn ? undefined : new FieldProblem('', `Nothing was changed: the key was revoked already${words}.`)
   }
 
   async renameKey(key: ApiKey, name: string, via: Via): Promise<FieldProblem | undefined> {
     const problem = keyProblem(name, undefined, this.#clock())
     if (problem !== undefined || name === key.name) return problem
     const event = {
-      ...this.#event(key.accountId, 'key.renamed', via, `${name} (${key.id})`),
+      ...this.#event(key.accountId, 'key.renamed', via, keySubject({ id: key.id, name })),
       detail: `Name: ${key.name} → ${name}`,
     }
-    await this.#store.accounts.renameKey(key.id, name, event)
-    return undefined
+    if (await this.#store.accounts.renameKey(key, name, event)) return undefined
+    // Only its owner renames a key, so the form was sent twice.
+    return (await this.#store.accounts.keyById(key.id))?.name === name ? undefined : KEY_CHANGED
   }
 
   #event(accountId: string, action: AuditEvent['action'], via: Via, subject: string, link?: Link): AuditEvent {
@@ -207,59 +268,15 @@ export class Accounts {
   }
 }
 
-/** The account was removed between its look-up and the change. */
-export class NoAccount extends FieldProblem {
-  constructor({ email }: Account) {
-    super('', `There is no account for ${email}: it was removed meanwhile.`)
-  }
+/** For the event of what a manager does to another account: the log of that account says by whom. */
+function about({ id: accountId }: Account, by: Account, detail = ''): Pick<AuditEvent, 'about'> {
+  return accountId === by.id ? {} : { about: { accountId, detail: `${detail}by ${by.email}` } }
 }
 
-export const KEY_EXISTS = new FieldProblem('', 'This form has already created its key.')
+function keySubject({ id, name }: Pick<ApiKey, 'id' | 'name'>): string {
+  return `${name} (${id})`
+}
 
 export function roleWords({ role }: Account): string {
   return entryOf(ROLE_WORDS, role) ?? role
-}
-
-/** The link was used, has expired or was voided meanwhile. */
-export const NO_LINK = new FieldProblem('', 'The link does not work any more.')
-
-const LAST_MANAGER = new FieldProblem('', 'This is the only manager. Make another person a manager first.')
-
-export const NO_RIGHT_TO_KEYS = new FieldProblem('', 'A manager has taken away the right to keys from this account.')
-
-const TOO_MANY_KEYS = new FieldProblem(
-  '',
-  `The account has ${ACTIVE_KEYS_MOST} active keys or more. Revoke one that is no longer used first.`,
-)
-
-/** Returns whether the email address or the password is longer than any account's. The limits are public. */
-export function isTooLongToSignIn(email: string, password: string): boolean {
-  return email.length > EMAIL_MAX_LENGTH || isTooLongPassword(password)
-}
-
-export function emailProblem(email: string): FieldProblem | undefined {
-  if (email.length <= EMAIL_MAX_LENGTH && EMAIL_SHAPE.test(email) && email.isWellFormed()) return undefined
-  return new FieldProblem(
-    'email',
-    `The email address must have the form name@host, at most ${EMAIL_MAX_LENGTH} characters and none that is invisible, got ${JSON.stringify(email.slice(0, 60))}.`,
-  )
-}
-
-function passwordFieldProblem(password: string): FieldProblem | undefined {
-  const message = passwordProblem(password)
-  return message === undefined ? undefined : new FieldProblem('password', message)
-}
-
-function keyProblem(name: string, expiresAt: number | undefined, now: number): FieldProblem | undefined {
-  if (name.trim() === '') return new FieldProblem('name', 'Enter a name')
-  const length = [...name].length
-  if (length > KEY_NAME_MAX_LENGTH || /\p{Cc}/u.test(name) || !name.isWellFormed()) {
-    return new FieldProblem(
-      'name',
-      `The key's name must have at most ${KEY_NAME_MAX_LENGTH} characters, all of them printable, got ${length} characters.`,
-    )
-  }
-  return isExpired({ expiresAt }, now)
-    ? new FieldProblem('expires', 'The expiry date must be in the future.')
-    : undefined
 }

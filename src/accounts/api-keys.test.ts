@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { account, apiKey, event } from '../../test/sample-rows.ts'
-import { openStore } from '../store/open-store.ts'
+import { account, apiKey, event } from '../../test/harness/sample-rows.ts'
+import { openStore } from '../store/opening/open-store.ts'
 import { kindOf } from '../store/records.ts'
-import { environmentOf, generateKey, hashKey, isWellFormedKey, Keyring, randomText, stateOf } from './api-keys.ts'
+import { generateKey, hashKey, isWellFormedKey, Keyring, randomText, stateOf } from './api-keys.ts'
 
 describe('An API key', () => {
   it('tells its environment, has 30 random and 6 checking characters, and is never the same', () => {
@@ -14,7 +14,6 @@ describe('An API key', () => {
     for (const key of keys) {
       assert.match(key, /^pets_live_[0-9A-Za-z]{36}$/)
       assert.ok(isWellFormedKey(key))
-      assert.equal(environmentOf(key), 'production')
     }
     assert.match(generateKey('staging'), /^pets_test_/)
   })
@@ -105,6 +104,34 @@ describe('the keyring', () => {
     keyring.forgetAll()
     await found
     assert.equal(keyring.recall(secret), undefined)
+  })
+
+  it('looks a key up once for all requests that ask for it meanwhile: after an outage hundreds have waited', async ({
+    mock,
+  }) => {
+    let now = 0
+    const keyring = newKeyring(() => now)
+    const [secret = '', other = ''] = await makeKeys(2)
+    const { mock: lookUps } = mock.method(store.accounts, 'keyByHash')
+    const found = await Promise.all([secret, secret, other, secret].map((asked) => keyring.find(asked)))
+    assert.equal(lookUps.callCount(), 2)
+    assert.equal(found[0], found[3])
+    assert.notEqual(found[0], found[2])
+    void keyring.find(secret)
+    keyring.forgetAll()
+    void keyring.find(secret)
+    now = 5000
+    await keyring.find(secret)
+    assert.equal(lookUps.callCount(), 5, 'none is shared that began before a revocation, or long ago')
+  })
+
+  it('does not share a look-up that failed with later requests', async ({ mock }) => {
+    const keyring = newKeyring(() => 0)
+    const [secret = ''] = await makeKeys(1)
+    const { mock: lookUps } = mock.method(store.accounts, 'keyByHash')
+    lookUps.mockImplementationOnce(() => Promise.reject(new Error('the database is away')))
+    await assert.rejects(Promise.all([keyring.find(secret), keyring.find(secret)]), /away/)
+    assert.ok('id' in (await keyring.find(secret)))
   })
 
   it('remembers at most 10,000 keys', async () => {

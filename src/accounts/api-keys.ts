@@ -2,9 +2,9 @@
 // finds the key of a request, and caches valid keys for two seconds, so that most requests need no look-up in the store.
 import { hash, randomInt } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { entryOf } from '../contract/entry-of.ts'
+import { entryOf } from '../contract/text/entry-of.ts'
 import { type ErrorCode, Problem } from '../contract/errors.ts'
-import type { Environment } from '../contract/operations.ts'
+import type { Environment } from '../contract/environments.ts'
 import type { ApiKey } from '../store/account-store.ts'
 import type { Store } from '../store/store.ts'
 
@@ -29,14 +29,8 @@ export function generateKey(environment: Environment): string {
   return body + checksum(body)
 }
 
-/** Checks the format and the checksum, without a look-up in the store. */
 export function isWellFormedKey(text: string): boolean {
   return SHAPE.test(text) && checksum(text.slice(0, -CHECKSUM_LENGTH)) === text.slice(-CHECKSUM_LENGTH)
-}
-
-/** Returns the environment that a well-formed key belongs to. */
-export function environmentOf(key: string): Environment {
-  return key.startsWith(KEY_PREFIX.production) ? 'production' : 'staging'
 }
 
 /** Returns the hash that the store has instead of the key. 178 random bits need no salt and no slow hash. */
@@ -102,6 +96,7 @@ export class Keyring {
   /** Counts calls of `forgetAll`: a look-up that began before a revocation must not be cached after it. */
   #revocations = 0
   readonly #cached = new Map<string, { key: ApiKey; until: number }>()
+  readonly #lookUps = new Map<string, { found: Promise<ApiKey | RefusedKey>; until: number }>()
 
   constructor(store: Pick<Store, 'accounts'>, environment: Environment, clock: () => number, monotonic: () => number) {
     this.#store = store
@@ -118,16 +113,31 @@ export class Keyring {
     const entry = this.#cached.get(secret)
     if (entry === undefined) {
       if (!isWellFormedKey(secret)) return MALFORMED
-      return environmentOf(secret) === this.#environment ? undefined : OTHER_ENVIRONMENT
+      return secret.startsWith(KEY_PREFIX[this.#environment]) ? undefined : OTHER_ENVIRONMENT
     }
     if (this.#monotonic() < entry.until && !isExpired(entry.key, this.#clock())) return entry.key
     this.#cached.delete(secret)
     return undefined
   }
 
-  /** Looks up a well-formed secret in the store; resolves with its key, or with a refusal. */
-  async find(secret: string): Promise<ApiKey | RefusedKey> {
-    const [revocations, until] = [this.#revocations, this.#monotonic() + CACHED_MS]
+  /**
+   * Looks up a well-formed secret in the store; resolves with its key, or with a refusal. Requests with the same key share a look-up:
+   * after an outage, those that have waited would send hundreds before the first request is served.
+   */
+  find(secret: string): Promise<ApiKey | RefusedKey> {
+    const now = this.#monotonic()
+    const running = this.#lookUps.get(secret)
+    if (running !== undefined && now < running.until) return running.found
+    const until = now + CACHED_MS
+    const lookUp = { found: this.#lookUp(secret, until), until }
+    this.#lookUps.set(secret, lookUp)
+    const end = () => this.#lookUps.get(secret) === lookUp && this.#lookUps.delete(secret)
+    lookUp.found.then(end, end)
+    return lookUp.found
+  }
+
+  async #lookUp(secret: string, until: number): Promise<ApiKey | RefusedKey> {
+    const revocations = this.#revocations
     const key = await this.#store.accounts.keyByHash(hashKey(secret))
     if (key === undefined) return UNKNOWN
     if (key.revokedAt !== undefined) return new RefusedKey('revoked_api_key', key)
@@ -142,5 +152,6 @@ export class Keyring {
   forgetAll(): void {
     this.#revocations += 1
     this.#cached.clear()
+    this.#lookUps.clear()
   }
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { after, describe, it } from 'node:test'
-import { openStore } from '../store/open-store.ts'
+import { openStore } from '../store/opening/open-store.ts'
 import { NoWrites } from '../store/store.ts'
-import { account as sampleAccount, event } from '../../test/sample-rows.ts'
+import { account as sampleAccount, event } from '../../test/harness/sample-rows.ts'
 import {
   CLOCK_SKEW_MS,
   csrfToken,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { cpuTime } from '../../test/cpu-time.ts'
+import { cpuTime } from '../../test/harness/cpu-time.ts'
 import {
   addressGroup,
   type TryLimit,
@@ -111,9 +111,9 @@ describe('the throttle', () => {
     const { tryAs, tryAsMany } = startThrottle({ tries: 3, withinMs: 500 })
     tryAsMany(NAMES_KEPT)
     const before = process.memoryUsage().heapUsed
-    for (let index = 0; index < 2 * NAMES_KEPT; index += 1) tryAs(`${index}${'x'.repeat(16_384)}`)
+    for (let index = 0; index < NAMES_KEPT; index += 1) tryAs(`${index}${'x'.repeat(16_384)}`)
     const grownMiB = (process.memoryUsage().heapUsed - before) / 2 ** 20
-    assert.ok(grownMiB < 150, `${grownMiB} MiB for 40,000 names of 16 KiB`)
+    assert.ok(grownMiB < 150, `${grownMiB} MiB for 20,000 names of 16 KiB`)
   })
 
   it('takes no longer for a try when it is full', async () => {
@@ -142,7 +142,7 @@ describe('the throttle', () => {
 })
 
 const WAIT_MS = SIGN_IN_BY_ADDRESS.withinMs
-const newTries = () => createThrottles(() => 0)
+const newTries = (processes = 1) => createThrottles(() => 0, processes)
 const address = (index: number) => `192.0.2.${index}`
 
 /** Tries a wrong password this many times. */
@@ -206,7 +206,7 @@ describe('tries at a password', () => {
       guess(tries, SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries - 1, 'you@example.com', address(1))
       const you = { email: 'you@example.com', address: address(1) }
       assert.equal(tries.takeTry(you), 0)
-      void tries.passwordWasRight(you)
+      tries.passwordWasRight(you)
     }
     guess(
       tries,
@@ -223,7 +223,7 @@ describe('tries at a password', () => {
     for (let time = 0; time < 2 * SIGN_IN_BY_ACCOUNT.tries; time += 1) {
       for (const trier of [you, { session: 'token' }]) {
         assert.equal(tries.takeTry(trier), 0)
-        void tries.passwordWasRight(trier)
+        tries.passwordWasRight(trier)
       }
     }
   })
@@ -238,9 +238,9 @@ describe('tries at a password', () => {
     guess(tries, SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries - 1, 'you@example.com', `${other}::2`)
     assert.equal(tries.takeTry({ email: 'you@example.com', address: `${other}::3` }), WAIT_MS)
     for (let index = 0; index < SIGN_UP_BY_ADDRESS.tries; index += 1)
-      assert.equal(tries.takeSignUp(`${network}::${index}`), 0)
-    assert.equal(tries.takeSignUp(`${network}::ffff`), SIGN_UP_BY_ADDRESS.withinMs)
-    assert.equal(tries.takeSignUp(`${other}::1`), 0)
+      assert.equal(tries.takeTry({ signUp: `${network}::${index}` }), 0)
+    assert.equal(tries.takeTry({ signUp: `${network}::ffff` }), SIGN_UP_BY_ADDRESS.withinMs)
+    assert.equal(tries.takeTry({ signUp: `${other}::1` }), 0)
   })
 
   it('that were not made do not count', () => {
@@ -248,7 +248,34 @@ describe('tries at a password', () => {
     for (let time = 0; time < 2 * SIGN_IN_BY_ACCOUNT.tries; time += 1) {
       const you = { email: 'you@example.com', address: address(1) }
       assert.equal(tries.takeTry(you), 0)
-      void tries.cancelTry(you)
+      tries.cancelTry(you)
+    }
+  })
+
+  it('are divided among the processes of an instance by address and by account, at least ten for each, and not by both', () => {
+    for (const [processes, byAddress, byAccount, signUps] of [
+      [1, 50, 100, 20],
+      [2, 25, 50, 10],
+      [3, 16, 33, 10],
+      [5, 10, 20, 10],
+      [64, 10, 10, 10],
+    ] as const) {
+      const tries = newTries(processes)
+      const countUntilRefused = (take: (index: number) => number) => {
+        let count = 0
+        while (count < 1000 && take(count) === 0) count += 1
+        return count
+      }
+      const ofOthers = (index: number) => tries.takeTry({ email: `guess${index}@example.com`, address: address(1) })
+      const fromOthers = (index: number) => tries.takeTry({ email: 'you@example.com', address: `198.51.100.${index}` })
+      const own = () => tries.takeTry({ email: 'me@example.com', address: address(2) })
+      const wrongLink = () => tries.takeTry({ link: address(1) })
+      const signUp = () => tries.takeTry({ signUp: address(1) })
+      assert.deepEqual(
+        [ofOthers, fromOthers, own, wrongLink, signUp].map(countUntilRefused),
+        [byAddress, byAccount, 10, byAddress, signUps],
+        `${processes} processes`,
+      )
     }
   })
 

@@ -1,8 +1,9 @@
 // Throttles password guessing and sign-ups: limits the wrong passwords by address, account and session, and the sign-ups by
-// address. Counts tries by name (an account, an address) in time windows, in the memory of this process, which is bounded.
+// address. Counts tries by name (an account, an address) in time windows, in the memory of this process, which is bounded. With
+// workers each process counts for itself, with its share of each limit (`shareOf`).
 import { hash } from 'node:crypto'
 import { Problem } from '../contract/errors.ts'
-import { foldEmail } from '../store/account-store.ts'
+import { foldName } from '../contract/text/fold-name.ts'
 
 export interface TryLimit {
   tries: number
@@ -24,6 +25,12 @@ export const SIGN_IN_BY_ACCOUNT: TryLimit = { tries: 100, withinMs: PASSWORDS_WI
 
 /** Limits a signed-in person who confirms the current password, for example to change it. */
 export const PASSWORD_BY_SESSION: TryLimit = { tries: 10, withinMs: PASSWORDS_WITHIN_MS }
+
+/** Apart from passwords: a page of another site can make its visitors open links that do not work, but not try passwords. */
+export const LINKS_BY_ADDRESS: TryLimit = { tries: 50, withinMs: PASSWORDS_WITHIN_MS }
+
+/** The smallest share of a process: a person may mistype this often on one connection. */
+const LEAST_TRIES = 10
 
 const MOST_NAMES = 20_000
 
@@ -83,7 +90,6 @@ export class Throttle {
     else this.#remove(key)
   }
 
-  /** Removes all counts of a name. */
   forget(name: string): void {
     this.#remove(hashOf(name))
   }
@@ -138,35 +144,41 @@ export function addressGroup(address: string): string {
   return `${[...before, ...zeros, ...after].slice(0, 4).join(':')}::/64`
 }
 
-/** Who tries a password, or a link: a client at sign-in, a signed-in person, or the client at an address. Plain data, which a worker can send to the first process. */
-export type Trier = { email: string; address: string } | { session: string } | { link: string }
+/** Who tries a password, a link or a sign-up: a client at sign-in, a signed-in person, or the client at an address. */
+export type Trier = { email: string; address: string } | { session: string } | { link: string } | { signUp: string }
 
-/** The throttles of the console's forms. The functions of a worker call those of the first process, so they return promises. */
 export interface Throttles {
-  /** Counts a try with a password as a wrong one and returns 0; if it is refused, returns the milliseconds to wait. */
-  takeTry: (trier: Trier) => number | Promise<number>
+  /** Counts a try as if it fails, a sign-up as if it succeeds, and returns 0; returns the milliseconds to wait if it is refused. */
+  takeTry: (trier: Trier) => number
   /** Call it if the password was right: takes back this try, and the earlier tries of the same person. */
-  passwordWasRight: (trier: Trier) => void | Promise<void>
-  /** Call it if the password was not compared: takes back this try. */
-  cancelTry: (trier: Trier) => void | Promise<void>
-  /** Counts a sign-up and returns 0; if it is refused, returns the milliseconds to wait. */
-  takeSignUp: (address: string) => number | Promise<number>
+  passwordWasRight: (trier: Trier) => void
+  /** Call it if the password was not compared, or no account was created: takes back this try. */
+  cancelTry: (trier: Trier) => void
+}
+
+/** Divides a limit among the processes, since a client's connections may reach all of them. */
+function shareOf({ tries, withinMs }: TryLimit, processes: number): TryLimit {
+  return { tries: Math.max(LEAST_TRIES, Math.floor(tries / processes)), withinMs }
 }
 
 type Counter = readonly [Throttle, name: string]
 
-export function createThrottles(monotonic: () => number): Throttles {
-  const byAddress = new Throttle(SIGN_IN_BY_ADDRESS, monotonic)
-  const byAccount = new Throttle(SIGN_IN_BY_ACCOUNT, monotonic)
-  const byAccountAndAddress = new Throttle(SIGN_IN_BY_ACCOUNT_AND_ADDRESS, monotonic)
-  const bySession = new Throttle(PASSWORD_BY_SESSION, monotonic)
-  const signUps = new Throttle(SIGN_UP_BY_ADDRESS, monotonic)
+/** Creates the throttles of one of the `processes` of an instance. */
+export function createThrottles(monotonic: () => number, processes: number): Throttles {
+  const create = (limit: TryLimit) => new Throttle(shareOf(limit, processes), monotonic)
+  const byAddress = create(SIGN_IN_BY_ADDRESS)
+  const byAccount = create(SIGN_IN_BY_ACCOUNT)
+  const byAccountAndAddress = create(SIGN_IN_BY_ACCOUNT_AND_ADDRESS)
+  const bySession = create(PASSWORD_BY_SESSION)
+  const links = create(LINKS_BY_ADDRESS)
+  const signUps = create(SIGN_UP_BY_ADDRESS)
 
   /** Returns the counters of a trier: those shared with other people or accounts, and the person's own. */
   function countersOf(trier: Trier): { shared: Counter[]; own: Counter } {
     if ('session' in trier) return { shared: [], own: [bySession, trier.session] }
-    if ('link' in trier) return { shared: [], own: [byAddress, addressGroup(trier.link)] }
-    const [account, group] = [foldEmail(trier.email), addressGroup(trier.address)]
+    if ('signUp' in trier) return { shared: [], own: [signUps, addressGroup(trier.signUp)] }
+    if ('link' in trier) return { shared: [], own: [links, addressGroup(trier.link)] }
+    const [account, group] = [foldName(trier.email), addressGroup(trier.address)]
     const shared: Counter[] = [
       [byAddress, group],
       [byAccount, account],
@@ -188,7 +200,6 @@ export function createThrottles(monotonic: () => number): Throttles {
       const { shared, own } = countersOf(trier)
       for (const [throttle, name] of [...shared, own]) throttle.uncount(name)
     },
-    takeSignUp: (address) => take([[signUps, addressGroup(address)]]),
   }
 }
 

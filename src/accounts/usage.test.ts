@@ -8,9 +8,9 @@ import { after, describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import type { ApiKey, FailedRequest } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
-import { openStore } from '../store/open-store.ts'
+import { openStore } from '../store/opening/open-store.ts'
 import { kindOf } from '../store/records.ts'
-import { account as sampleAccount, apiKey, event } from '../../test/sample-rows.ts'
+import { account as sampleAccount, apiKey, event } from '../../test/harness/sample-rows.ts'
 import { until } from '../../assurance/harness/until.ts'
 import { FAILED_WAITING, Usage } from './usage.ts'
 
@@ -158,7 +158,7 @@ describe('the use of a key', () => {
     mock.timers.tick(2000)
     await until(() => reports.length > 0)
     assert.equal(reports[0]?.[0], away)
-    assert.match(reports[0]?.[1] ?? '', /could not be written; they are kept/)
+    assert.match(reports[0]?.[1] ?? '', /could not be written/)
     mock.timers.tick(2000)
     await until(async () => (await countsOf(key)).length > 0)
     await usage.stop()
@@ -252,28 +252,13 @@ describe('failed requests', () => {
     assert.equal((await keptOf(opened.store, 'acct_0')).at(-1), 'afterwards', 'there is room again')
   })
 
-  it('that the database refuses are dropped, said so, and hold up no others', async () => {
+  it('that the database refuses are dropped, and hold up no later ones', async () => {
     await using opened = await openWith(['bad', 'good'])
-    const reports: string[] = []
-    opened.usage.start((_error, message) => reports.push(message))
     // A time that the column refuses; no real request can have it.
     opened.usage.remember({ ...failedOf('bad', 'refused'), at: 0.5 })
+    await assert.rejects(opened.usage.flush())
     opened.usage.remember(failedOf('good', 'kept'))
     await opened.usage.flush()
     assert.deepEqual([await keptOf(opened.store, 'bad'), await keptOf(opened.store, 'good')], [[], ['kept']])
-    assert.deepEqual(reports, ['1 failed requests of bad could not be written; they are dropped'])
-    await opened.usage.stop()
-  })
-
-  it('are kept where the database goes away while they are written account by account', async ({ mock }) => {
-    await using opened = await openWith(['a', 'b'])
-    const write = mock.method(opened.store.accounts, 'recordFailures')
-    write.mock.mockImplementationOnce(() => Promise.reject(new Error('refused')), 0)
-    write.mock.mockImplementationOnce(() => Promise.reject(new StoreUnavailable('The database is away.')), 1)
-    for (const accountId of ['a', 'b']) opened.usage.remember(failedOf(accountId, 'r'))
-    await opened.usage.flush()
-    assert.deepEqual([await keptOf(opened.store, 'a'), await keptOf(opened.store, 'b')], [[], ['r']])
-    await opened.usage.flush()
-    assert.deepEqual([await keptOf(opened.store, 'a'), await keptOf(opened.store, 'b')], [['r'], ['r']])
   })
 })

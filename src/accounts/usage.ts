@@ -15,11 +15,7 @@ interface KeyUse {
   counts: UsageCount[]
 }
 
-/** Receives the error of a failed write, and a message that says what happens to the unwritten data. */
-type Report = (error: unknown, message: string) => void
-
-const NOT_WRITTEN =
-  'usage counts or failed requests could not be written; they are kept, as many as fit, and tried again'
+const NOT_WRITTEN = 'usage counts or failed requests could not be written; those that fit in memory are tried again'
 
 export class Usage {
   readonly #store: Pick<Store, 'accounts'>
@@ -28,7 +24,6 @@ export class Usage {
   /** By account, so that an account with many failed requests does not crowd out other accounts. */
   #failed = new Map<string, FailedRequest[]>()
   #failedCount = 0
-  #report: Report = () => {}
   #timer: NodeJS.Timeout | undefined
   /** Resolves when the current flush ends. */
   #writing = Promise.resolve()
@@ -56,8 +51,7 @@ export class Usage {
   }
 
   /** Writes periodically. Reports a failed write, and tries again with the next one. */
-  start(report: Report): void {
-    this.#report = report
+  start(report: (error: unknown, message: string) => void): void {
     this.#timer = setInterval(
       () => void this.flush().catch((error: unknown) => report(error, NOT_WRITTEN)),
       FLUSH_EVERY_MS,
@@ -105,25 +99,9 @@ export class Usage {
     try {
       await this.#store.accounts.recordFailures([...failed.values()].flat())
     } catch (error) {
-      if (!(error instanceof StoreUnavailable)) return this.#writeSingly(failed)
-      this.#keep(failed)
+      // Another error would come again with every retry.
+      if (error instanceof StoreUnavailable) this.#keep(failed)
       throw error
-    }
-  }
-
-  /** Writes account by account. Drops the requests of an account if the database refuses them: a retry would fail too. */
-  async #writeSingly(failed: ReadonlyMap<string, FailedRequest[]>): Promise<void> {
-    for (const [accountId, ofAccount] of failed) {
-      try {
-        await this.#store.accounts.recordFailures(ofAccount)
-      } catch (error) {
-        if (error instanceof StoreUnavailable) this.#keep(new Map([[accountId, ofAccount]]))
-        else
-          this.#report(
-            error,
-            `${ofAccount.length} failed requests of ${accountId} could not be written; they are dropped`,
-          )
-      }
     }
   }
 

@@ -1,10 +1,10 @@
 // Defines what a command is, and what commands share: options, errors, access to the store.
 import { type Config, environmentSetting, type Setting, SETTINGS, type SettingName, wholeNumber } from '../config.ts'
-import type { Environment } from '../contract/operations.ts'
-import { type DatabaseAddress, describeDatabase, isInMemory } from '../store/database-address.ts'
-import { openStore } from '../store/open-store.ts'
-import { ensureEnvironment } from '../store/environment.ts'
-import { NoDatabase, type Store } from '../store/store.ts'
+import type { Environment } from '../contract/environments.ts'
+import { type DatabaseAddress, describeDatabase, isInMemory } from '../store/database/database-address.ts'
+import { openStore } from '../store/opening/open-store.ts'
+import { ensureEnvironment } from '../store/database/environment.ts'
+import { NoDatabase, type OpenOptions, type Store } from '../store/store.ts'
 import { askOpenly, printJson, report, type Terminal } from './terminal.ts'
 
 export interface Option {
@@ -13,22 +13,16 @@ export interface Option {
   meaning: string
   /** A second line in the help: allowed values, default, variable. */
   notes?: string
-  /** The allowed values, for completion. */
-  choices?: readonly string[] | undefined
 }
 
 export interface Command {
   /** One or two words, such as "key create". */
   name: string
   summary: string
-  /** Names of the positional arguments, such as EMAIL; WORD… means any number of them. */
+  /** Names of the positional arguments, such as EMAIL. */
   takes: readonly string[]
-  /** The allowed values of the first positional argument, for completion. */
-  choices?: readonly string[]
   options: Record<string, Option>
   examples: readonly string[]
-  /** Set for a command that only shell scripts call: the help does not list it. */
-  hidden?: true
   run(input: Input): Promise<void>
 }
 
@@ -39,11 +33,8 @@ export interface Input {
   flags: Record<string, string | undefined>
   switches: Record<string, boolean | undefined>
   config: Config
-  /** Reported on standard error after all else, also after a failure. */
-  lastLines: string[]
 }
 
-/** Returns the command whose name the words start with. */
 export function findCommand(commands: readonly Command[], words: readonly string[]): Command | undefined {
   return commands.find(({ name }) => name.split(' ').every((word, index) => words[index] === word))
 }
@@ -71,9 +62,9 @@ export function settingOptions(names: readonly SettingName[]): Record<string, Op
   return Object.fromEntries(names.map((name) => [SETTINGS[name].flag, settingOption(SETTINGS[name])]))
 }
 
-function settingOption({ variable, value, allowed, meaning, choices, default: fallback }: Setting): Option {
+function settingOption({ variable, value, allowed, meaning, default: fallback }: Setting): Option {
   const notes = `${allowed}${fallback === undefined ? '' : ` [default: ${fallback}]`} [variable: ${variable}]`
-  return { value, meaning, notes, choices }
+  return { value, meaning, notes }
 }
 
 /** Reads the value of an option; throws `UsageError`. */
@@ -84,52 +75,53 @@ export function readCount(flag: string, text: string | undefined, min: number, m
   throw new UsageError(`--${flag} must be a whole number from ${min} to ${max}, got ${got}.`)
 }
 
-/** The options of most commands that open the store. */
 export const STORE_OPTIONS = { json: JSON_OPTION, ...settingOptions(['database']) }
-
-/** Whether a command creates a missing store, and whether it says so in its last line. */
-export interface Creation {
-  create: boolean
-  isTold?: boolean
-}
 
 /**
  * Calls `work` with the store, and closes the store afterwards. A running service may use the same database. Throws
- * `NoDatabase` if the database does not exist and `create` is not set; `mayCreate` asks before.
+ * `NoDatabase` if the database does not exist and `create` is not set; `askToCreate` asks before.
  */
 export async function withStore<T>(
   input: Input,
   work: (store: Store) => Promise<T>,
-  { create, isTold }: Creation = { create: false },
+  { create } = { create: false },
 ): Promise<T> {
   const { database } = input.config
   refuseInMemory(database)
-  const store = await openStore(database, { create })
+  const store = await openStore(database, { create, ...forCommand(input) })
   try {
     if (create) await environmentOf(input, store)
-    if (isTold && store.opened.created) tellCreated(input, database)
     return await work(store)
   } finally {
     await store.close()
   }
 }
 
+/** How a command opens a store: it reports what a migration waits for. */
+export function forCommand({ terminal }: Input): OpenOptions {
+  return { isCommand: true, onWait: (message) => report(terminal, message) }
+}
+
 /**
- * Lets a command create a missing store. On a terminal it asks, because the command may run in the wrong folder, and throws
- * `CommandFailed` unless the answer is yes. Elsewhere the command says in its last line that it created a store.
+ * Asks on a terminal before a command creates a missing store, because the command may run in the wrong folder. Throws
+ * `CommandFailed` unless the answer is yes.
  */
-export async function mayCreate(
+export async function askToCreate(
   { terminal, config }: Input,
   database = config.database,
   settings = `--${SETTINGS.database.flag} or ${SETTINGS.database.variable}`,
-): Promise<Creation> {
+): Promise<void> {
   refuseInMemory(database)
-  const { stdin, stderr } = terminal
-  if (!stdin.isTTY || stdin.readableEnded || !stderr.isTTY) return { create: true, isTold: true }
-  if (await storeExists(database)) return { create: true }
-  const answer = await askOpenly(terminal, `There is no store at ${describeDatabase(database)} yet. Create one? [y/N] `)
-  if (/^y(?:es)?$/i.test(answer.trim())) return { create: true }
+  if (!canAsk(terminal) || (await storeExists(database))) return
+  if (await agrees(terminal, `There is no store at ${describeDatabase(database)} yet. Create one?`)) return
   throw new CommandFailed(`Nothing was created. Name another database with ${settings}.`)
+}
+
+const canAsk = ({ stdin, stderr }: Terminal) => stdin.isTTY === true && !stdin.readableEnded && stderr.isTTY === true
+
+/** Asks a person; resolves with true where there is none. */
+export async function agrees(terminal: Terminal, question: string): Promise<boolean> {
+  return !canAsk(terminal) || /^y(?:es)?$/i.test((await askOpenly(terminal, `${question} [y/N] `)).trim())
 }
 
 /** Creates no store, but upgrades the schema of one that exists. */
@@ -141,12 +133,6 @@ export async function storeExists(database: DatabaseAddress): Promise<boolean> {
     if (error instanceof NoDatabase) return false
     throw error
   }
-}
-
-export function tellCreated({ lastLines }: Input, database: DatabaseAddress): void {
-  lastLines.push(
-    `Note: there was no store at ${describeDatabase(database)}, so this command created one. Was another meant? Name it, and remove this one.`,
-  )
 }
 
 /** Throws `CommandFailed` for a database in memory: what a command writes to it ends with the command. */

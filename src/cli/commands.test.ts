@@ -1,4 +1,4 @@
-// Every command explains itself, and what is typed after its name is read or refused. test/commands.test.ts runs them.
+// Every command explains itself, and what is typed after its name is read or refused. test/commands/commands.test.ts runs them.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Command, findCommand, UsageError } from './command.ts'
@@ -37,10 +37,9 @@ describe('Every command', () => {
     })
   }
 
-  it('is in the overview, except for the one that only scripts call', () => {
+  it('is in the overview', () => {
     const text = overview(COMMANDS, 'petstore')
-    for (const { name, summary, hidden } of COMMANDS)
-      assert.equal(new RegExp(`\n  ${name} +${RegExp.escape(summary)}\n`).test(text), !hidden, name)
+    for (const { name, summary } of COMMANDS) assert.match(text, new RegExp(`\n  ${name} +${RegExp.escape(summary)}\n`))
     assert.match(text, /\n {2}help \[COMMAND\] +Show/)
     assert.match(text, /\n {2}--version +Show/)
   })
@@ -97,10 +96,9 @@ describe('The words after a command', () => {
     it(`are refused, with the reason: ${line}`, () =>
       assert.throws(() => parseWords(command, line.split(' ')), new UsageError(message)))
 
-  it('are refused where it takes none, and may be many where it takes any number', () => {
+  it('are refused where it takes none', () => {
     const words = ['a', 'b']
     assert.throws(() => parseWords({ ...command, takes: [] }, words), /walk takes no arguments, got a b\./)
-    assert.deepEqual(parseWords({ ...command, takes: ['WORD…'] }, words).positionals, words)
   })
 })
 
@@ -113,8 +111,6 @@ describe('A command that does not exist', () => {
     'kye create': 'There is no command "kye". Did you mean key create?',
     kye: 'There is no command "kye". Did you mean key?',
     hepl: 'There is no command "hepl". Did you mean help?',
-    complet: 'There is no command "complet". Did you mean completion?',
-    completee: 'There is no command "completee". Did you mean completion?',
     'keys create --name laptop': 'There is no command "keys". Did you mean key create?',
     purr: 'There is no command "purr".',
   }

@@ -1,37 +1,37 @@
 // Lists all commands, suggests one for a mistyped name, and parses the words after a command's name.
 import { parseArgs } from 'node:util'
-import { didYouMean } from '../contract/did-you-mean.ts'
-import { redactValue } from '../contract/redact.ts'
-import { ACCOUNT_COMMANDS } from './account.ts'
-import { backup, restore } from './backup.ts'
-import { type Command, type Input, type Option, UsageError } from './command.ts'
-import { completionCommands } from './completion.ts'
-import { copy } from './copy.ts'
-import { distribute } from './distribute.ts'
-import { doctor } from './doctor.ts'
-import { ENVIRONMENT_COMMANDS } from './environment.ts'
-import { exportPets } from './export.ts'
-import { health } from './health.ts'
-import { importPets } from './import.ts'
-import { KEY_COMMANDS } from './key.ts'
-import { mcp } from './mcp.ts'
-import { migrate } from './migrate.ts'
-import { openapi } from './openapi.ts'
-import { partition } from './partition.ts'
-import { seed } from './seed.ts'
-import { serve } from './serve.ts'
+import { didYouMean } from '../contract/text/did-you-mean.ts'
+import { entryOf } from '../contract/text/entry-of.ts'
+import { redactValue } from '../contract/text/redact.ts'
+import { ACCOUNT_COMMANDS } from './commands/account.ts'
+import { backup, restore } from './commands/backup.ts'
+import { createCategory } from './commands/category.ts'
+import { type Command, findCommand, type Input, type Option, UsageError } from './command.ts'
+import { copy } from './commands/copy.ts'
+import { distribute } from './commands/distribute.ts'
+import { doctor } from './commands/doctor.ts'
+import { ENVIRONMENT_COMMANDS } from './commands/environment.ts'
+import { exportPets } from './commands/export.ts'
+import { health } from './commands/health.ts'
+import { importPets } from './commands/import.ts'
+import { KEY_COMMANDS } from './commands/key.ts'
+import { mcp } from './commands/mcp.ts'
+import { migrate } from './commands/migrate.ts'
+import { openapi } from './commands/openapi.ts'
+import { seed } from './commands/seed.ts'
+import { serve } from './commands/serve.ts'
 
-const OPERATIONAL: readonly Command[] = [
+export const COMMANDS: readonly Command[] = [
   serve,
   migrate,
   ...ACCOUNT_COMMANDS,
   ...KEY_COMMANDS,
   ...ENVIRONMENT_COMMANDS,
+  createCategory,
   seed,
   importPets,
   exportPets,
   copy,
-  partition,
   distribute,
   backup,
   restore,
@@ -41,24 +41,30 @@ const OPERATIONAL: readonly Command[] = [
   openapi,
 ]
 
-export const COMMANDS: readonly Command[] = [...OPERATIONAL, ...completionCommands(OPERATIONAL)]
-
 /** Returns the commands that share their first word, such as those of "key". */
 export function commandsOf(group: string | undefined): readonly Command[] {
   return COMMANDS.filter(({ name }) => name.startsWith(`${group} `))
 }
 
-/** Returns the message for an unknown command, with a suggestion. */
+/** The words that other programs have for ours. */
+const MEANT = { start: 'serve', run: 'serve', pet: 'import', add: 'create', delete: 'remove', show: 'list' }
+
 export function unknownCommand(words: readonly string[]): string {
   const [first = '', second] = words.map(redactValue)
+  const [ours = '', ...more] = words.map((word) => entryOf<string>(MEANT, word) ?? word)
+  const near = didYouMean(first, ['--version', '--help', '-v', '-h'])
+  if (first.startsWith('-') && near === '') {
+    const late = words.map((_, index) => findCommand(COMMANDS, words.slice(index))).find((found) => found !== undefined)
+    return `The command comes first, then its options: ${late?.name ?? 'COMMAND'} ${first} …`
+  }
   const group = commandsOf(first)
   const names = group.map(({ name }) => name)
   if (group.length > 0 && second === undefined) return `Which command? ${names.join(', ')}.`
   if (group.length > 0)
-    return `There is no command "${first} ${second}".${didYouMean(`${first} ${second}`, names) || ` There are ${names.join(', ')}.`}`
-  const known = COMMANDS.filter(({ hidden }) => !hidden).map(({ name }) => name)
+    return `There is no command "${first} ${second}".${didYouMean(`${ours} ${more[0]}`, names) || ` There are ${names.join(', ')}.`}`
+  const known = COMMANDS.map(({ name }) => name)
   const groups = new Set(known.map((name) => name.split(' ')[0]!))
-  const suggestion = didYouMean(words.slice(0, 2).join(' '), known) || didYouMean(first, [...groups, 'help'])
+  const suggestion = near || didYouMean(`${ours} ${more[0]}`, known) || didYouMean(ours, [...groups, 'help'])
   return `There is no command ${JSON.stringify(first)}.${suggestion}`
 }
 
@@ -96,7 +102,7 @@ export function parseWords({ name, takes, options }: Command, words: readonly st
       throw new UsageError(`${rawName} needs a value: ${rawName} ${option.value}.`)
     parsed.flags[token.name] = value
   }
-  if (positionals.length === takes.length || takes[0]?.endsWith('…')) return parsed
+  if (positionals.length === takes.length) return parsed
   const expected = takes.length === 0 ? 'no arguments' : takes.join(' ')
   throw new UsageError(
     `${name} takes ${expected}, got ${positionals.length === 0 ? 'none' : positionals.map(redactValue).join(' ')}.`,

@@ -5,7 +5,7 @@ import { alignColumns } from './terminal.ts'
 
 export function overview(commands: readonly Command[], program: string): string {
   const rows = [
-    ...commands.filter(({ hidden }) => !hidden).map(({ name, summary }) => [name, summary]),
+    ...commands.map(({ name, summary }) => [name, summary]),
     ['help [COMMAND]', 'Show this page, or the help of a command or of a group such as key'],
     ['--version', 'Show the version of the interface'],
   ]
@@ -23,7 +23,6 @@ export function overview(commands: readonly Command[], program: string): string 
   ].join('\n')
 }
 
-/** Renders the help of commands that share their first word. */
 export function groupHelp(commands: readonly Command[], program: string): string {
   const [group = ''] = commands[0]!.name.split(' ')
   const examples = commands.map((command) => command.examples[0]!)

@@ -1,9 +1,9 @@
 // Renders the commands that messages suggest: the program as the user called it, and the same database.
 import { resolve } from 'node:path'
 import { type Config, SETTINGS } from '../config.ts'
-import { redactCredentials } from '../contract/redact.ts'
-import { shellWord } from '../contract/shell-word.ts'
-import { holdsPassword, suggestedAddress } from '../store/database-address.ts'
+import { redactCredentials } from '../contract/text/redact.ts'
+import { shellWord } from '../contract/text/shell-word.ts'
+import { holdsPassword, suggestedAddress } from '../store/database/database-address.ts'
 import type { Input } from './command.ts'
 
 /**
@@ -15,7 +15,7 @@ export function nextCommand(input: Pick<Input, 'terminal' | 'config'>, ...words:
   return [...variables, input.terminal.program, ...[...words, ...options].map(shellWord)].join(' ')
 }
 
-/** Returns the option --account for `nextCommand`; EMAIL stands for an email address that is unknown, or looks like a password. */
+/** Returns the option --account for `nextCommand`; with the placeholder EMAIL for an address that is unknown, or looks like a password. */
 export function accountOption(email = 'EMAIL'): string[] {
   const shown = redactCredentials(email) === email ? email : 'EMAIL'
   // One word if the value would be taken for an option itself.

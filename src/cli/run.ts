@@ -1,9 +1,10 @@
 // Finds and runs the command of a command line. Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
 import { BadSetting, readConfig, SETTINGS, unknownVariables, VARIABLES } from '../config.ts'
-import { holdsPassword } from '../store/database-address.ts'
+import { holdsPassword } from '../store/database/database-address.ts'
 import { VERSION } from '../contract/operations.ts'
-import { didYouMean } from '../contract/did-you-mean.ts'
-import { redactCredentials, redactSecrets } from '../contract/redact.ts'
+import { didYouMean } from '../contract/text/did-you-mean.ts'
+import { redactCredentials, redactSecrets } from '../contract/text/redact.ts'
+import { FileRefused } from '../pet-files/pet-file.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
 import { type Command, CommandFailed, findCommand, type Input, UsageError } from './command.ts'
 import { COMMANDS, commandsOf, parseWords, unknownCommand } from './commands.ts'
@@ -27,20 +28,17 @@ export async function run(words: readonly string[], terminal: Terminal): Promise
     }
     if (command === undefined) throw new UsageError(unknownCommand(words))
     const parsed = parseWords(command, words.slice(command.name.split(' ').length))
-    if (!command.hidden) warnOfIgnored(terminal)
+    warnOfUnknown(terminal)
     warnOfPasswords(parsed.flags, terminal)
     input = {
       terminal,
       ...parsed,
-      config: readConfig(parsed.flags, terminal.env, terminal.envFile.variables),
-      lastLines: [],
+      config: { ...readConfig(parsed.flags, terminal.env, terminal.envFile), program: terminal.program },
     }
     await command.run(input)
     return 0
   } catch (error) {
     return explainFailure(error, command, input, terminal)
-  } finally {
-    for (const line of input?.lastLines ?? []) report(terminal, line)
   }
 }
 
@@ -60,15 +58,13 @@ function helpText(words: readonly string[], program: string): string | undefined
   return overview(COMMANDS, program)
 }
 
-/** Warns of variables and lines of .env that are ignored: a mistyped setting would silently keep its default. */
-function warnOfIgnored(terminal: Terminal): void {
+/** Warns of variables that are ignored: a mistyped setting would silently keep its default. */
+function warnOfUnknown(terminal: Terminal): void {
   const { env, envFile } = terminal
-  for (const name of unknownVariables({ ...envFile.variables, ...env })) {
+  for (const name of unknownVariables({ ...envFile, ...env })) {
     const hint = didYouMean(name.toUpperCase(), VARIABLES) || ` See ${terminal.program} help serve for all settings.`
     report(terminal, `petstore: Warning: the variable ${name} is no setting and is ignored.${hint}`)
   }
-  for (const line of envFile.ignoredLines)
-    report(terminal, `petstore: Warning: line ${line} of the file .env is ignored: it is not NAME=VALUE.`)
 }
 
 /** Warns of passwords on the command line: every user of the machine can read the command lines of all processes. */
@@ -94,7 +90,12 @@ function explainFailure(
     report(terminal, `See: ${terminal.program} help${command === undefined ? '' : ` ${command.name}`}`)
     return 2
   }
-  if (error instanceof CommandFailed || error instanceof CannotOpenStore || error instanceof StoreUnavailable) {
+  if (
+    error instanceof CommandFailed ||
+    error instanceof FileRefused ||
+    error instanceof CannotOpenStore ||
+    error instanceof StoreUnavailable
+  ) {
     const hint = error instanceof CommandFailed ? error.hint : suggestion(error, input)
     reportAsIs(terminal, `petstore: ${redactCredentials(redactSecrets(error.message))}${hint}`)
     return 1

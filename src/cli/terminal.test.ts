@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { accent, clearProgress, printTable, programName, showProgress, startRate, type Terminal } from './terminal.ts'
+import { accent, clearProgress, printTable, programName, showProgress, type Terminal } from './terminal.ts'
 
 function fakeTerminal(isTTY: boolean, env: Record<string, string> = {}) {
   let text = ''
@@ -38,17 +38,6 @@ describe('Progress', () => {
     showProgress(terminal, 1, 2)
     clearProgress(terminal)
     assert.equal(written(), '')
-  })
-
-  it('has the speed and the time that is left, in seconds below a minute', ({ mock }) => {
-    let now = 5000
-    mock.method(performance, 'now', () => now)
-    const rate = startRate()
-    now = 7000
-    assert.equal(rate(100, 201), '50/s, 3 s left')
-    assert.equal(rate(100, 3050), '50/s, 59 s left')
-    assert.equal(rate(100, 3100), '50/s, 1 min left')
-    assert.equal(rate(100, 3101), '50/s, 2 min left')
   })
 })
 

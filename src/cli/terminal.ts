@@ -3,15 +3,13 @@ import type { EventEmitter } from 'node:events'
 import { basename, delimiter, dirname, isAbsolute, relative } from 'node:path'
 import { createInterface, type Interface } from 'node:readline/promises'
 import { type Readable, Writable } from 'node:stream'
-import { text as readText } from 'node:stream/consumers'
-import type { EnvFile } from '../config.ts'
 import { escapeControls } from '../contract/json.ts'
-import { redactCredentials } from '../contract/redact.ts'
-import { shellWord } from '../contract/shell-word.ts'
+import { redactCredentials } from '../contract/text/redact.ts'
+import { shellWord } from '../contract/text/shell-word.ts'
 
 export interface Terminal {
   env: Record<string, string | undefined>
-  envFile: EnvFile
+  envFile: Record<string, string | undefined>
   stdin: Readable & { isTTY?: boolean }
   stdout: Writable & { isTTY?: boolean; fd?: number }
   stderr: Writable & { isTTY?: boolean }
@@ -84,9 +82,19 @@ export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** Reads to the end; drops the line feed that `echo` adds. */
-export async function readAll(stream: Readable): Promise<string> {
-  return (await readText(stream)).replace(/\r?\n$/, '')
+/** The most bytes that are read of a password, a message or an answer: a peer may send without end. */
+export const MOST_BYTES = 4 * 1024 * 1024
+
+/** Reads to the end, or until there are more than `MOST_BYTES`; then it closes the stream. */
+export async function readAll(stream: AsyncIterable<Uint8Array> | Iterable<Uint8Array>): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for await (const chunk of stream) {
+    chunks.push(chunk)
+    length += chunk.length
+    if (length > MOST_BYTES) break
+  }
+  return Buffer.concat(chunks)
 }
 
 /** The user interrupted the program: exit code 130. The message is empty if there is nothing to report, as at a prompt. */
@@ -136,7 +144,6 @@ export function isoTime(time: number | undefined): string | null {
 const BAR_WIDTH = 30
 const CLEAR_LINE = '\r\u001B[K'
 
-/** Shows a progress bar, only on a terminal. */
 export function showProgress({ stderr }: Terminal, done: number, all: number, step = ''): void {
   if (!stderr.isTTY) return
   const filled = Math.round((done / all) * BAR_WIDTH)
@@ -144,19 +151,8 @@ export function showProgress({ stderr }: Terminal, done: number, all: number, st
   stderr.write(`${CLEAR_LINE}${bar} ${done} of ${all}${step && `  ${step}`}${done === all ? '\n' : ''}`)
 }
 
-/** Removes the progress bar, to make room for a message. */
 export function clearProgress({ stderr }: Terminal): void {
   if (stderr.isTTY) stderr.write(CLEAR_LINE)
-}
-
-/** Starts a clock; returns a function that formats the speed since then and the time that is left. */
-export function startRate(): (done: number, all: number) => string {
-  const started = performance.now()
-  return (done, all) => {
-    const rate = done / ((performance.now() - started) / 1000)
-    const left = Math.ceil((all - done) / rate)
-    return `${Math.round(rate)}/s, ${left < 60 ? `${left} s` : `${Math.ceil(left / 60)} min`} left`
-  }
 }
 
 /**

@@ -6,29 +6,33 @@ import { isCsrfToken } from '../accounts/sessions.ts'
 import { ownBaseUrl } from '../config.ts'
 import { ERRORS, Refusal } from '../contract/errors.ts'
 import { quote } from '../contract/json.ts'
-import { htmlContent } from '../http/answer.ts'
+import { htmlContent } from '../http/answers/content.ts'
 import { announcesBody, checkBodySize, readBody } from '../http/body.ts'
-import type { Answer, PageCall, Result } from '../http/call.ts'
-import type { Pages, PageRoute } from '../http/routes.ts'
+import { type Answer, isFromOtherSite, type PageCall, type Result } from '../http/call/call.ts'
+import type { Pages, PageRoute } from '../http/call/routes.ts'
 import { isOwnName } from '../http/reach.ts'
 import { StoreUnavailable } from '../store/store.ts'
-import { accountRoutes } from './account.ts'
-import { activityRoutes } from './activity.ts'
-import { animalRoutes } from './animal.ts'
-import { animalRemovalRoutes } from './animal-removal.ts'
-import { animalsRoutes } from './animals.ts'
-import { assetAnswer } from './assets.ts'
-import { readTyped, withTyped } from './forms.ts'
-import { categoryRoutes } from './categories.ts'
-import { keyRoutes } from './keys.ts'
-import { layout } from './layout.ts'
-import { linkRoutes } from './link.ts'
-import { peopleRoutes } from './people.ts'
-import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './problem-pages.ts'
-import { recentChangesRoutes } from './recent-changes.ts'
-import { referenceRoutes } from './reference.ts'
-import { SECURITY_HEADERS } from '../http/security-headers.ts'
-import { signInRoutes, toSignIn } from './sign-in.ts'
+import { accountRoutes } from './people/account.ts'
+import { allKeysRoutes } from './developers/all-keys.ts'
+import { activityRoutes } from './developers/activity.ts'
+import { animalRoutes } from './animals/animal.ts'
+import { animalAddingRoutes } from './animals/animal-adding.ts'
+import { animalManyRoutes } from './animals/animal-many.ts'
+import { animalsRoutes } from './animals/animals.ts'
+import { assetAnswer } from './every-page/assets.ts'
+import { readFileForm } from './every-page/file-form.ts'
+import { readTyped, withTyped } from './every-page/forms.ts'
+import { importRoutes } from './animals/import-pages.ts'
+import { categoryRoutes } from './animals/categories.ts'
+import { keyRoutes } from './developers/keys.ts'
+import { layout } from './every-page/layout.ts'
+import { linkRoutes } from './people/link.ts'
+import { peopleRoutes } from './people/people.ts'
+import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './every-page/problem-pages.ts'
+import { recentChangesRoutes } from './animals/recent-changes.ts'
+import { referenceRoutes } from './developers/reference.ts'
+import { SECURITY_HEADERS } from '../http/html/security-headers.ts'
+import { signInRoutes, toSignIn } from './people/sign-in.ts'
 import {
   type ConsoleParts,
   type ConsoleRoute,
@@ -37,10 +41,11 @@ import {
   forgetCookieHeader,
   type Outcome,
   readCookies,
+  type SentForm,
   type Visit,
   whenLeft,
-} from './visit.ts'
-import { welcomeRoutes } from './welcome.ts'
+} from './every-page/visit.ts'
+import { welcomeRoutes } from './developers/welcome.ts'
 
 /** The first route that matches a request handles it. */
 export const ROUTES: readonly ConsoleRoute[] = [
@@ -49,15 +54,22 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...keyRoutes,
   ...animalsRoutes,
   ...recentChangesRoutes,
+  ...animalAddingRoutes,
+  ...animalManyRoutes,
+  ...importRoutes,
   ...animalRoutes,
   ...categoryRoutes,
-  ...animalRemovalRoutes,
   ...activityRoutes,
   ...accountRoutes,
+  ...allKeysRoutes,
   ...peopleRoutes,
   ...linkRoutes,
   ...referenceRoutes,
 ]
+
+export const SECTIONS: ReadonlySet<string> = new Set(
+  ROUTES.flatMap(({ access, path }) => (access === 'session' ? path.split('/')[1]! : [])),
+)
 
 export function createConsole(parts: ConsoleParts): Pages {
   const { clock, log, sessions, atHome, url } = parts
@@ -94,10 +106,12 @@ export function createConsole(parts: ConsoleParts): Pages {
   async function serve(route: ConsoleRoute, call: PageCall, response: ServerResponse): Promise<Answer> {
     let tried: ConsoleRoute | undefined
     try {
-      const form = await readForm(call)
+      // Nothing of a file is read for somebody who is not signed in.
+      const isRead = !route.takesFile || (await open(call)).who !== undefined
+      const sent = isRead ? await readForm(call, route) : { form: new URLSearchParams() }
       const visit = await openFor(route, call, whenLeft(response))
-      if (!(form instanceof URLSearchParams)) return render(visit, form)
-      visit.form = form
+      if (!('form' in sent)) return render(visit, sent)
+      Object.assign(visit, sent)
       const typed = visit.who && route.method === 'GET' ? readTyped(visit) : undefined
       if (typed !== undefined) Object.assign(visit, { form: typed, isRestored: true })
       tried = route
@@ -152,6 +166,7 @@ export function createConsole(parts: ConsoleParts): Pages {
       secure: isHttps || call.protocol === 'https',
       token: undefined,
       tokenIsNew: false,
+      sections: SECTIONS,
       afterwards: [],
     }
   }
@@ -194,17 +209,19 @@ async function outcomeOf(route: ConsoleRoute, visit: Visit): Promise<Outcome> {
 }
 
 const FORM_TYPE = /^application\/x-www-form-urlencoded\s*(?:;|$)/i
+const FILE_FORM_TYPE = /^multipart\/form-data\s*;\s*boundary="?[^\s;"]{1,70}"?$/i
 
-/** Reads the fields of a form, none if the request has no body. Resolves with an error page if the body can't be read. */
-async function readForm({ request }: PageCall): Promise<URLSearchParams | Outcome> {
+/** Reads the fields of a form, none if the request has no body, to its file. Resolves with an error page if the body can't be read. */
+async function readForm({ request }: PageCall, { takesFile }: ConsoleRoute): Promise<SentForm | Outcome> {
   const type = request.headers['content-type']
   const isEmpty = type === undefined && !announcesBody(request)
-  if (request.method !== 'POST' || isEmpty) return new URLSearchParams()
+  if (request.method !== 'POST' || isEmpty) return { form: new URLSearchParams() }
+  if (takesFile && FILE_FORM_TYPE.test(type ?? '')) return readFileForm(request)
   if (!FORM_TYPE.test(type ?? ''))
     return badRequestPage(415, 'A form must have Content-Type: application/x-www-form-urlencoded.')
   const bytes = checkBodySize(request) ?? (await readBody(request))
   if (bytes instanceof Refusal) return badRequestPage(ERRORS[bytes.code].status, bytes.message)
-  return new URLSearchParams(bytes.toString())
+  return { form: new URLSearchParams(bytes.toString()) }
 }
 
 /** Returns whether the browser says that a page of the console sent the request. Over plain HTTP, only Origin tells. */
@@ -215,9 +232,7 @@ function isSameOrigin({ call: { request, protocol, host } }: Visit): boolean {
 
 /** Returns whether a form has the CSRF token of this browser's cookie. A form that another site sent never passes. */
 function passesCsrfCheck({ token, form, call }: Visit): boolean {
-  const site = call.request.headers['sec-fetch-site']
-  if (site !== undefined && site !== 'same-origin' && site !== 'none') return false
-  return token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
+  return !isFromOtherSite(call) && token !== undefined && isCsrfToken(token, form.get('csrf') ?? '')
 }
 
 /** Returns the page to open after the sign-in: for a form without a page of the same path, its section's first page. */

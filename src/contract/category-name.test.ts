@@ -1,9 +1,12 @@
 // The rules for names of categories.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { categoryNameProblem, foldCategoryName } from './category-name.ts'
+import { categoryNameProblem } from './category-name.ts'
+import { foldName } from './text/fold-name.ts'
 
-const CASES: [string, RegExp | undefined][] = [
+type Case = [name: string, problem: RegExp | undefined]
+
+const CASES: Case[] = [
   ['Cats', undefined],
   ['3 cats', undefined],
   ['🐈', undefined],
@@ -18,12 +21,11 @@ const CASES: [string, RegExp | undefined][] = [
   [' -3 ', /more than digits/],
   ['٣', /more than digits/],
   ['３\u200B', /more than digits/],
-  ['\u200B', /^Enter a name$/],
-  ['Cats (indoor)', undefined],
-  // Shown and chosen like the category 3 while that is named Cats.
-  ['Cats (3)', /must not end with a number in brackets/],
-  ['Cats\u00A0（-３）', /must not end with a number in brackets/],
-  ['Cats ⑶\u200B', /must not end with a number in brackets/],
+  ...['\u200B', '\u2800', '\uFFF9', '\u{1D159}', '\u{13441}', '\u{16FE4}'].map((blank): Case => [
+    blank,
+    /^Enter a name$/,
+  ]),
+  ['Cats (3)', undefined],
 ]
 
 for (const [name, expected] of CASES)
@@ -35,5 +37,13 @@ for (const [name, expected] of CASES)
 
 it('Names that look the same are the same', () => {
   for (const name of ['cats', ' CATS ', 'Ｃａｔｓ', 'Ca\u00ADts', 'Cats\u200B', '\u202ACats\u202C'])
-    assert.equal(foldCategoryName(name), 'cats')
+    assert.equal(foldName(name), 'cats')
+  for (const [one, other] of [
+    ['Caf\u00E9', 'CAFE\u200D\u0301'],
+    ['\u01F0', 'J\u030C'],
+    ['Black cats', 'Black \u00A0cats'],
+    ['νικος.α@shop.gr', 'ΝΙΚΟΣ.Α@shop.gr'],
+    ['νικοσ', 'Νικος'],
+  ] as const)
+    assert.equal(foldName(one), foldName(other), one)
 })

@@ -80,8 +80,8 @@ export const ERRORS = {
   },
   revoked_api_key: {
     status: 401,
-    cause: 'The key was revoked.',
-    fix: 'Generate a new key and use that.',
+    cause: 'The key was revoked, or its account has no right to keys.',
+    fix: 'Generate a new key and use that; a manager of the store gives the right to keys.',
   },
   expired_api_key: {
     status: 401,
@@ -180,13 +180,9 @@ export const ErrorSchema = {
   },
 } as const
 
-export interface ErrorBody {
-  code: ErrorCode
-  message: string
-  status: number
-}
+export type ErrorBody = ReturnType<typeof errorBody>
 
-export function errorBody(code: ErrorCode, message: string): ErrorBody {
+export function errorBody(code: ErrorCode, message: string): { code: ErrorCode; message: string; status: number } {
   return { code, message, status: ERRORS[code].status }
 }
 
@@ -216,7 +212,6 @@ export class FieldProblem extends Problem {
   }
 }
 
-/** One or more fields have invalid values. */
 export class InvalidFields extends Problem {
   readonly problems: readonly FieldProblem[]
   constructor(problems: readonly FieldProblem[]) {
@@ -225,7 +220,7 @@ export class InvalidFields extends Problem {
   }
 }
 
-/** The refusal of a request, as data; http/answer.ts turns it into a response. */
+/** The refusal of a request, as data; http/answers/content.ts turns it into a response. */
 export class Refusal extends Problem {
   readonly code: ErrorCode
   /** Headers that the response must carry, as alternating names and values. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { describe as inWords, findBrokenJson, OtherNumber, parseJson, quote } from './json.ts'
+import { describe as inWords, OtherNumber, parseJson, quote } from './json.ts'
 import { Problem } from './errors.ts'
 import { INT64_MAX, INT64_MIN } from './int64.ts'
 
@@ -167,32 +167,25 @@ describe('the short way through parseJson', () => {
 })
 
 describe('Broken JSON', () => {
+  const QUOTES = 'Write names and strings in double quotes.'
   const sentences: Record<string, string> = {
-    '{"name":"Rex","categoryId":3,}':
-      'expected a name in double quotes at line 1, column 30, got "}". Remove the comma before it.',
-    '[1,]': 'expected a value at line 1, column 4, got "]". Remove the comma before it.',
-    "{'name':'Rex'}":
-      'expected "}" or a name in double quotes at line 1, column 2, got "\'". Write names and strings in double quotes.',
-    '{name:"Rex"}':
-      'expected "}" or a name in double quotes at line 1, column 2, got "n". Write names and strings in double quotes.',
-    'name=Rex': 'expected a value at line 1, column 1, got "n".',
-    '{\n  "name": "Rex"\n  "categoryId": 3\n}': 'expected "," or "}" at line 3, column 3, got "\\"".',
-    '{"name" "Rex"}': 'expected ":" at line 1, column 9, got "\\"".',
-    '{"categoryId":03}': 'expected "," or "}" at line 1, column 16, got "3".',
-    '{"categoryId":': 'expected a value at line 1, column 15, the body ends there.',
-    '[[1]': 'expected "," or "]" at line 1, column 5, the body ends there.',
-    '{"name":"Rex': 'expected the closing quote of a string at line 1, column 13, the body ends there.',
-    '{"name":"a\nb"}':
-      'expected the rest of a string at line 1, column 11, got "\\n". Write control characters as escapes, such as \\n.',
-    '{"name":"C:\\pets"}': 'expected a valid escape such as \\n or \\u0041 at line 1, column 12, got "\\\\p".',
-    '{} {}': 'expected the end at line 1, column 4, got "{".',
-    '{"🐈🐈":x}': 'expected a value at line 1, column 7, got "x".',
-    ' ': 'expected a value at line 1, column 2, the body ends there.',
-    '}': 'expected a value at line 1, column 1, got "}".',
-    '🐈': 'expected a value at line 1, column 1, got "🐈".',
-    '[}': 'expected a value or "]" at line 1, column 2, got "}".',
-    '{"a":1,5}': 'expected a name in double quotes at line 1, column 8, got "5".',
-    '\0': 'expected a value at line 1, column 1, got "\\u0000".',
+    '{"name":"Rex","categoryId":3,}': 'unexpected "}" at line 1, column 30.',
+    "{'name':'Rex'}": `unexpected "'" at line 1, column 2. ${QUOTES}`,
+    '{name:"Rex"}': `unexpected "n" at line 1, column 2. ${QUOTES}`,
+    '{"name":“Rex”}': `unexpected "“". ${QUOTES}`,
+    'name=Rex': `unexpected "a". ${QUOTES}`,
+    '{\n  "name": "Rex"\n  "categoryId": 3\n}': 'unexpected "\\"" at line 3, column 3.',
+    '{"🐈🐈" 5}': 'unexpected "5" at line 1, column 7.',
+    '{"a":1 🐈}': 'unexpected "🐈" at line 1, column 8.',
+    '{"name":"Rex at position 3",,}': 'unexpected "," at line 1, column 29.',
+    '["at position 3 (line 1 column 4)",]': 'unexpected "]".',
+    '{"categoryId":': 'it ends too early.',
+    '[[1]': 'it ends too early.',
+    '{"name":"Rex': 'it ends too early.',
+    ' ': 'it ends too early.',
+    '{"name":"a\nb"}': 'unexpected "\\n" at line 1, column 11.',
+    '\0': 'unexpected "\\u0000".',
+    '[object Object]': 'it does not start with a JSON value.',
     '\uFEFF{}': 'it starts with a byte order mark (BOM, U+FEFF). Send UTF-8 without one.',
   }
   for (const [body, sentence] of Object.entries(sentences)) {
@@ -209,21 +202,6 @@ describe('Broken JSON', () => {
     return text.slice(0, position) + part + text.slice(position + less)
   })
   const nearly = fc.oneof(pieces, damaged)
-
-  it('is found exactly where JSON.parse refuses a text', () => {
-    fc.assert(
-      fc.property(fc.oneof(nearly, fc.json()), (text) => {
-        let isJson = true
-        try {
-          JSON.parse(text)
-        } catch {
-          isJson = false
-        }
-        assert.equal(findBrokenJson(text) === undefined, isJson, JSON.stringify(text))
-      }),
-      { numRuns: 3000 },
-    )
-  })
 
   it('never brings a control character, half a character or a line of its own into the message', () => {
     fc.assert(

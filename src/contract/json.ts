@@ -1,7 +1,7 @@
-// Parses JSON with exact 64-bit integers, finds where a text is not valid JSON, and describes values for messages.
+// Parses JSON with exact 64-bit integers, says where a text is not valid JSON, and describes values for messages.
 import { isUtf8 } from 'node:buffer'
 import { int64FromJsonNumber } from './int64.ts'
-import { redactSecrets } from './redact.ts'
+import { redactSecrets } from './text/redact.ts'
 import { Problem } from './errors.ts'
 
 /** A number that is not an int64, with its source text for messages. */
@@ -32,18 +32,30 @@ export function parseJson(bytes: Buffer, source: JsonSource = 'body'): ParsedJso
     return { value: parseEasy(plain) ?? parseWithSource(plain, exactNumber) }
   } catch (error) {
     if (error instanceof SyntaxError)
-      return new Problem(`The ${source} is not valid JSON: ${explainBrokenJson(text, source)}`)
+      return new Problem(`The ${source} is not valid JSON: ${explainBrokenJson(text, source, error)}`)
     if (error instanceof RangeError) return new Problem(`The ${source} is nested too deep.`)
     throw error
   }
 }
 
-function explainBrokenJson(text: string, source: JsonSource): string {
+/** Explains a syntax error without the engine's text, which differs by version and may quote what was sent. */
+function explainBrokenJson(text: string, source: JsonSource, { message }: SyntaxError): string {
   if (text.startsWith('\uFEFF')) return 'it starts with a byte order mark (BOM, U+FEFF). Send UTF-8 without one.'
-  const { line, column, expected, found, advice } = findBrokenJson(text)!
-  const got = found === '' ? `the ${source} ends there` : `got ${quote(found)}`
-  const where = source === 'line' ? `column ${column}` : `line ${line}, column ${column}`
-  return `expected ${expected} at ${where}, ${got}.${advice && ` ${advice}`}`
+  if (message.endsWith('end of JSON input')) return 'it ends too early.'
+  const position = /at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message)?.[1]
+  // Where V8 has no position, it names the character.
+  if (position === undefined) return explainCharacter(/^Unexpected token '(.+?)', /su.exec(message)?.[1], '')
+  const before = text.slice(0, Number(position))
+  if (before.length === text.length) return 'it ends too early.'
+  const column = `column ${Array.from(before.slice(before.lastIndexOf('\n') + 1)).length + 1}`
+  const where = source === 'line' ? column : `line ${before.split('\n').length}, ${column}`
+  return explainCharacter(Array.from(text.slice(before.length, before.length + 2))[0], ` at ${where}`)
+}
+
+function explainCharacter(found: string | undefined, where: string): string {
+  if (found === undefined) return 'it does not start with a JSON value.'
+  const advice = /['\p{Pi}\p{Pf}\p{L}]/u.test(found) ? ' Write names and strings in double quotes.' : ''
+  return `unexpected ${quote(found)}${where}.${advice}`
 }
 
 /** A string of valid JSON, with the colon behind it if it is the name of a field. */
@@ -136,103 +148,4 @@ function shorten(text: string): string {
   const characters = Array.from(text.slice(0, 2 * QUOTED_LENGTH + 2))
   if (characters.length <= QUOTED_LENGTH) return text
   return characters.slice(0, QUOTED_LENGTH).join('') + '…'
-}
-
-/** A syntax error; `found` is empty at the end of the text. */
-interface BrokenJson {
-  line: number
-  column: number
-  expected: string
-  found: string
-  advice: string
-}
-
-const BLANKS = String.raw`[ \t\n\r]*`
-const CHARACTERS = String.raw`(?:[^"\\\u0000-\u001F]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*`
-const NUMBER = String.raw`-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?`
-
-/** Punctuation, a whole string, or another value, after white space. Only one alternative can match, so it never backtracks far. */
-const TOKEN = new RegExp(String.raw`${BLANKS}(?:([{}[\]:,])|("${CHARACTERS}")|${NUMBER}|true|false|null)`, 'y')
-const BLANK = new RegExp(BLANKS, 'y')
-const STRING_START = new RegExp(`"${CHARACTERS}`, 'y')
-
-/** The description of the token that must come next. */
-type Expected = keyof typeof NEXT
-
-const VALUES = { '{': '"}" or a name in double quotes', '[': 'a value or "]"', string: 'done', other: 'done' } as const
-/** Maps each expectation and token to the next expectation. 'done' ends a value, 'close' an object or array. */
-const NEXT = {
-  'a value': VALUES,
-  'a value or "]"': { ...VALUES, ']': 'close' },
-  'a name in double quotes': { string: '":"' },
-  '"}" or a name in double quotes': { string: '":"', '}': 'close' },
-  '":"': { ':': 'a value' },
-  '"," or "}"': { ',': 'a name in double quotes', '}': 'close' },
-  '"," or "]"': { ',': 'a value', ']': 'close' },
-  'the end': {},
-} as const satisfies Record<string, Record<string, string>>
-
-type ParserStep = Expected | 'done' | 'close'
-
-/** Returns undefined for valid JSON. */
-export function findBrokenJson(text: string): BrokenJson | undefined {
-  /** The open brackets, innermost last. */
-  const open: string[] = []
-  let expected: Expected = 'a value'
-  let afterComma = false
-  let at = 0
-  for (;;) {
-    const token = match(TOKEN, text, at)
-    const kind = token?.[1] ?? (token?.[2] === undefined ? 'other' : 'string')
-    const next: ParserStep | undefined = token && (NEXT[expected] as Record<string, ParserStep>)[kind]
-    if (next === undefined) {
-      const position = at + match(BLANK, text, at)![0].length
-      if (position === text.length && expected === 'the end') return undefined
-      return describeBreak(text, position, expected, afterComma)
-    }
-    at += token![0].length
-    afterComma = kind === ','
-    if (kind === '{' || kind === '[') open.push(kind)
-    if (next === 'close') open.pop()
-    expected = next === 'close' || next === 'done' ? afterValue(open.at(-1)) : next
-  }
-}
-
-function afterValue(bracket: string | undefined): Expected {
-  if (bracket === undefined) return 'the end'
-  return bracket === '{' ? '"," or "}"' : '"," or "]"'
-}
-
-function describeBreak(text: string, position: number, expected: Expected, afterComma: boolean): BrokenJson {
-  const [found = ''] = text.slice(position, position + 2)
-  if (found === '"' && match(TOKEN, text, position) === undefined) {
-    return describeString(text, position + match(STRING_START, text, position)![0].length)
-  }
-  return { ...lineAndColumn(text, position), expected, found, advice: adviceFor(found, expected, afterComma) }
-}
-
-/** Describes a string without its closing quote, or with a character or escape that JSON does not allow. */
-function describeString(text: string, position: number): BrokenJson {
-  const broken = { ...lineAndColumn(text, position), found: text.charAt(position), advice: '' }
-  if (broken.found === '') return { ...broken, expected: 'the closing quote of a string' }
-  if (broken.found === '\\')
-    return { ...broken, expected: 'a valid escape such as \\n or \\u0041', found: text.slice(position, position + 2) }
-  return { ...broken, expected: 'the rest of a string', advice: 'Write control characters as escapes, such as \\n.' }
-}
-
-function adviceFor(found: string, expected: Expected, afterComma: boolean): string {
-  if (found === "'" || (/^[A-Za-z_$]$/.test(found) && expected.includes('name')))
-    return 'Write names and strings in double quotes.'
-  if (afterComma && (found === '}' || found === ']')) return 'Remove the comma before it.'
-  return ''
-}
-
-function lineAndColumn(text: string, position: number): { line: number; column: number } {
-  const before = text.slice(0, position)
-  return { line: before.split('\n').length, column: Array.from(before.slice(before.lastIndexOf('\n') + 1)).length + 1 }
-}
-
-function match(pattern: RegExp, text: string, at: number): RegExpExecArray | undefined {
-  pattern.lastIndex = at
-  return pattern.exec(text) ?? undefined
 }

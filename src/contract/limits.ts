@@ -3,6 +3,10 @@
 /** The largest request body, in bytes. */
 export const BODY_LIMIT = 16 * 1024
 
+/** The largest file that the console takes, in bytes, and how many animals it may have. Commands take larger ones. */
+export const UPLOAD_LIMIT = 5 * 1024 * 1024
+export const UPLOAD_ROWS = 20_000
+
 /** The largest request line and headers together, in bytes. */
 export const HEADERS_LIMIT = 16 * 1024
 
@@ -15,6 +19,9 @@ export const CATEGORY_NAME_MAX_LENGTH = 100
 /** How many categories can have a name: pages read all of them. */
 export const CATEGORIES_MOST = 1000
 
+/** The most active keys of an account. An account that has more, from before this limit, keeps them. */
+export const ACTIVE_KEYS_MOST = 100
+
 /** How many animals one page of a list has. */
 export const PAGE_SIZE = { minimum: 1, maximum: 100, default: 20 } as const
 
@@ -24,8 +31,8 @@ export const IDEMPOTENCY = { keyMaxLength: 255, keptHours: 24 } as const
 /** The values of `Retry-After`, in seconds. */
 export const RETRY_AFTER = { unavailable: 2, notReady: 1, inProgress: 1, rehearsed: 1 } as const
 
-/** The limits of rehearsed failures on staging: the longest delay of a request, and how many are delayed at a time. */
-export const REHEARSAL = { longestDelayMs: 30_000, heldRequests: 100 } as const
+/** The longest delay of a request that a client can rehearse on staging. */
+export const LONGEST_REHEARSED_DELAY_MS = 30_000
 
 /** Formats a size, such as "16 KiB". */
 export function kibibytes(bytes: number): string {

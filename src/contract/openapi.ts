@@ -3,16 +3,16 @@ import { errorBody, type ErrorCode, ERRORS, ErrorSchema, type ErrorStatus } from
 import {
   BASE_PATH,
   COMMON_REFUSALS,
-  type Environment,
   type HeaderName,
   HEADERS,
+  INTERFACE_VERSION,
   longDate,
   type Operation,
   OPERATIONS,
   type Parameter,
   TAGS,
-  VERSION,
 } from './operations.ts'
+import type { Environment } from './environments.ts'
 import { INT64_FIELDS } from './pets.ts'
 
 export interface Addresses {
@@ -43,7 +43,7 @@ export function openapiDocument(addresses: Addresses = {}): object {
     openapi: '3.1.1',
     info: {
       title: 'Petstore',
-      version: VERSION,
+      version: INTERFACE_VERSION,
       summary: "A store's animals over HTTP",
       description:
         "The service keeps a store's animals. Every operation needs an API key, obtained by creating an account and " +
@@ -176,22 +176,11 @@ const ERROR_HEADERS: Partial<Record<ErrorStatus, readonly HeaderName[]>> = {
   503: ['Retry-After'],
 }
 
-const ERROR_DESCRIPTIONS: Record<ErrorStatus, string> = {
+/** The descriptions of statuses that several errors can have; the others have the cause of their error. */
+const ERROR_DESCRIPTIONS: Partial<Record<ErrorStatus, string>> = {
   400: 'The request is malformed or has invalid values',
   401: 'API key missing or invalid',
   404: 'The requested resource cannot be found',
-  405: 'The method is not allowed',
-  408: 'The request did not arrive in time',
-  409: 'The first request with this Idempotency-Key is still running',
-  410: 'The operation has been removed',
-  413: 'The body is too large',
-  417: 'The Expect header cannot be met',
-  421: 'The host name is not one of this service',
-  422: 'The Idempotency-Key was used for another body',
-  429: 'Too many requests',
-  431: 'The headers are too large',
-  500: 'Internal error of the service',
-  503: 'The service is temporarily unavailable',
 }
 
 export function responsesOf(operation: Operation): Record<string, object> {
@@ -211,7 +200,7 @@ export function responsesOf(operation: Operation): Record<string, object> {
     const rate = BEFORE_RATE.has(status) ? [] : RATE
     const examples = Object.fromEntries(codes.map((code) => [code, errorExample(code)]))
     responses[status] = {
-      description: ERROR_DESCRIPTIONS[status],
+      description: ERROR_DESCRIPTIONS[status] ?? ERRORS[codes[0]!].cause,
       headers: headersOf(operation, ['Link', ...rate, ...(ERROR_HEADERS[status] ?? [])]),
       content: json({ schema: ErrorSchema, examples }),
     }

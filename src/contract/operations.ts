@@ -6,12 +6,10 @@ import { IDEMPOTENCY } from './limits.ts'
 import { LIST_PARAMETERS } from './list-query.ts'
 import { exampleNewPet, NewPetSchema, PetSchema } from './pets.ts'
 
-export const VERSION = '1.0.0'
+/** The version of the interface (spec, section 9); `VERSION` is the program's. */
+export const INTERFACE_VERSION = '1.0.0'
+export const VERSION = '1.1.0'
 export const BASE_PATH = '/v1'
-
-/** A deployment belongs to one environment. Both have the same paths, but separate data and keys. */
-export const ENVIRONMENTS = ['production', 'staging'] as const
-export type Environment = (typeof ENVIRONMENTS)[number]
 
 /** The errors of any operation, as the reference lists them. */
 export const COMMON_REFUSALS: readonly ErrorCode[] = [
@@ -220,7 +218,6 @@ export interface Deprecation {
   /** The path to call instead, relative to the base address, and the sentence that recommends it. */
   successor: string
   advice: string
-  /** The migration guide, in a few sentences. */
   guide: string
   /** The page that documents the deprecation, relative to the deployment's root. */
   documentation: string

@@ -5,7 +5,6 @@ import { FIELD_NAMES, FIELDS, type Pet } from './pets.ts'
 /** The column, or member of an object, with the name of the category. */
 export const CATEGORY = 'category'
 
-/** The columns in the order in which they are written. */
 export const CSV_COLUMNS = ['id', ...FIELD_NAMES, CATEGORY] as const
 
 export const CSV_HEADER = CSV_COLUMNS.join()

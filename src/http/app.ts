@@ -2,47 +2,42 @@
 import type { IncomingMessage, Server } from 'node:http'
 import type { Keyring } from '../accounts/api-keys.ts'
 import { type Config, ownBaseUrl } from '../config.ts'
+import { ALLOWED } from '../contract/environments.ts'
 import type { Refusal } from '../contract/errors.ts'
 import { HEADERS_LIMIT } from '../contract/limits.ts'
 import type { Log } from '../log.ts'
 import type { Store } from '../store/store.ts'
-import type { Recorder, Responder } from './answer.ts'
-import { type AnswerCache, answerOrNotModified, type CachedAnswer } from './answer-cache.ts'
-import { createAuthenticate } from './authenticate.ts'
+import type { Recorder } from './answers/recorder.ts'
+import type { Responder } from './answers/responder.ts'
+import { type AnswerCache, answerOrNotModified, type CachedAnswer } from './answers/answer-cache.ts'
+import { createAuthenticate } from './operations/authenticate.ts'
 import { checkBodyHeaders } from './body.ts'
-import { type Arrival, type Call, checkFraming, createClientAddress } from './call.ts'
-import { OperationCall, type Result, type Step } from './call.ts'
-import type { ConnectionLimit } from './connection-limit.ts'
-import { tendConnections } from './connections.ts'
-import { createHandlers } from './handlers.ts'
-import { createServer } from './node-http.ts'
-import { createRateLimit, type Lease } from './rate-limit.ts'
-import { createRehearsal, type Hold } from './rehearse.ts'
-import { createRemovedCheck, findOperation, isRead, originForm } from './routes.ts'
-import { answerUnparsedRequests } from './socket-errors.ts'
-import type { Tracer } from './tracer.ts'
+import { checkFraming } from './call/framing.ts'
+import { createClientAddress } from './call/client-address.ts'
+import { type Arrival, type Call, OperationCall, type Result, type Step } from './call/call.ts'
+import { tendConnections } from './connections/client-connections.ts'
+import { createHandlers } from './operations/handlers.ts'
+import { createServer } from './connections/node-http.ts'
+import { createRateLimit } from './operations/rate-limit.ts'
+import { rehearse } from './operations/rehearse.ts'
+import { createRemovedCheck, findOperation, isRead, originForm } from './call/routes.ts'
+import { answerUnparsedRequests } from './answers/socket-errors.ts'
+import type { Tracer } from './tracing/tracer.ts'
 
 /** How long a client may take to send its headers, its whole request, and between two requests. */
-export interface Timeouts {
-  headersTimeout: number
-  requestTimeout: number
-  keepAliveTimeout: number
-  /** How long a client may read nothing of its answer; longer if much of it is buffered (connections.ts). */
-  stalledTimeout: number
-  /** How long a client may continue to send after the last answer of its connection. */
-  lingerTimeout: number
-  /** How often connections are checked for these timeouts. Node's default of 30 seconds would make each up to 30 seconds longer. */
-  connectionsCheckingInterval: number
-}
-
-export const TIMEOUTS: Timeouts = {
+export const TIMEOUTS = {
   headersTimeout: 10_000,
   requestTimeout: 30_000,
   keepAliveTimeout: 65_000,
-  stalledTimeout: 30_000,
+  /** How long a client may read nothing of its answer (stalled-readers.ts). */
+  stalledTimeout: 300_000,
+  /** How long a client may continue to send after the last answer of its connection. */
   lingerTimeout: 10_000,
+  /** How often connections are checked for these timeouts. Node's default of 30 seconds would make each up to 30 seconds longer. */
   connectionsCheckingInterval: 1000,
 }
+
+export type Timeouts = typeof TIMEOUTS
 
 export interface AppParts {
   config: Config
@@ -56,28 +51,20 @@ export interface AppParts {
   responder: Responder
   /** Undefined if no traces are exported. */
   tracer?: Tracer | undefined
-  /** Serves the requests that are not for an operation. */
   servePage: (arrival: Arrival) => Promise<void>
-  /** Leases requests of the rate limit; undefined unless several processes share it. */
-  lease: Lease | undefined
-  /** Delays a request for a rehearsal. */
-  hold: Hold
-  /** Undefined unless several processes share the limit of connections. */
-  connectionLimit: ConnectionLimit | undefined
   timeouts?: Timeouts | undefined
 }
 
 export function createApp(parts: AppParts): { server: Server; operations: Operations } {
-  const { config, cache, monotonic, log, responder, servePage, tracer, connectionLimit, timeouts = TIMEOUTS } = parts
+  const { config, monotonic, log, responder, servePage, tracer, timeouts = TIMEOUTS } = parts
   const operations = createOperations(parts)
   const serveAny = (arrival: Arrival) => operations.serve(arrival) || servePage(arrival)
   const serve = tracer === undefined ? serveAny : (arrival: Arrival) => tracer.serve(arrival, serveAny)
   // `optimizeEmptyRequests` creates no stream for a request without a body: that saves 6 % of a list.
   const options = { ...timeouts, maxHeaderSize: HEADERS_LIMIT, requireHostHeader: false, optimizeEmptyRequests: true }
   const server = createServer(undefined, options)
-  const limits = { ...timeouts, maxConnections: config.maxConnections, connectionLimit, monotonic, log }
+  const limits = { ...timeouts, maxConnections: config.maxConnections, monotonic, log }
   tendConnections(server, limits, (arrivals) => {
-    cache.beginTurn()
     for (const arrival of arrivals) {
       // Skips a client that has disconnected.
       if (!arrival.request.socket.destroyed) responder.guard(arrival, serve)
@@ -90,7 +77,7 @@ export function createApp(parts: AppParts): { server: Server; operations: Operat
 export type Operations = ReturnType<typeof createOperations>
 
 function createOperations(parts: AppParts) {
-  const { config, store, cache, keyring, clock, monotonic, responder, hold, lease } = parts
+  const { config, store, cache, keyring, clock, monotonic, responder } = parts
   const clientAddress = createClientAddress(config.trustProxy)
   const handlers = createHandlers(store, cache, clock, ownBaseUrl(config))
   const authenticate = createAuthenticate(keyring)
@@ -99,8 +86,8 @@ function createOperations(parts: AppParts) {
     checkFraming,
     authenticate,
     createRemovedCheck(clock),
-    ...(config.environment === 'staging' ? [createRehearsal(hold)] : []),
-    ...(config.rateLimit === undefined ? [] : [createRateLimit(config.rateLimit, monotonic, lease)]),
+    ...(ALLOWED.rehearsal[config.environment] ? [rehearse] : []),
+    ...(config.rateLimit === undefined ? [] : [createRateLimit(config.rateLimit, monotonic)]),
     checkBodyHeaders,
   ]
 
@@ -133,8 +120,8 @@ function createOperations(parts: AppParts) {
     if (cached === undefined) request.url = originForm(request.url!)
     const route = cached?.route ?? findOperation(request.method!, request.url!)
     if (route === undefined) return false
-    const call = new OperationCall(arrival, route, cache.version, clientAddress)
-    responder.respond(call, response, () => resultOf(call, cached))
+    const call = new OperationCall(arrival, route, clientAddress)
+    void responder.respond(call, response, () => resultOf(call, cached))
     return true
   }
 
@@ -144,7 +131,7 @@ function createOperations(parts: AppParts) {
     cache.refresh()
     const route = findOperation(request.method!, request.url!)!
     const arrival = { request, at: outer.startedAt } as Arrival
-    const call = new OperationCall(arrival, route, cache.version, clientAddress)
+    const call = new OperationCall(arrival, route, clientAddress)
     try {
       return refusal === undefined ? await resultOf(call, undefined) : ((await check(call)) ?? refusal)
     } finally {

@@ -1,11 +1,12 @@
 // The body of a request: checks its headers, asks for it with `100 Continue`, and reads it within its limit, as bytes or as JSON.
-// connections.ts handles the rest of a body that was refused.
+// client-connections.ts handles the rest of a body that was refused.
 import type { IncomingMessage } from 'node:http'
 import { Refusal, Problem } from '../contract/errors.ts'
 import { type ParsedJson, parseJson, quote } from '../contract/json.ts'
 import { BODY_LIMIT } from '../contract/limits.ts'
-import { type Call, cameTwice, type OperationCall } from './call.ts'
-import { dueResponse } from './connections.ts'
+import type { Call, OperationCall } from './call/call.ts'
+import { cameTwice } from './call/framing.ts'
+import { dueResponse } from './connections/request-order.ts'
 
 const TOO_LARGE = new Refusal('body_too_large', `The body may have at most ${BODY_LIMIT} bytes.`)
 const BROKEN_OFF = new Refusal('malformed_request', 'The body broke off before its end.')
@@ -72,11 +73,10 @@ export function parseJsonBody(bytes: Buffer): ParsedJson | Refusal {
   return json instanceof Problem ? new Refusal('invalid_json', json.message) : json
 }
 
-/** Reads the whole body, after `checkBodySize`. Sends `100 Continue` to a client that waits for it. */
+/** Reads the whole body, after `checkBodySize`. */
 export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<Buffer | Refusal> {
   if (!announcesBody(request)) return Buffer.alloc(0)
-  // An HTTP/1.0 client does not know it (RFC 9110, section 10.1.1).
-  if (request.headers.expect !== undefined && request.httpVersionMinor > 0) dueResponse(request.socket)?.writeContinue()
+  askForBody(request)
   // Usually the body has arrived with the headers, and no stream events are needed.
   if (request.complete) {
     const body = readArrived(request)
@@ -94,6 +94,12 @@ export function readBody(request: IncomingMessage): Buffer | Refusal | Promise<B
     request.on('end', () => resolve(Buffer.concat(chunks)))
     request.on('error', () => resolve(BROKEN_OFF))
   })
+}
+
+/** Sends `100 Continue` to a client that waits for it. */
+export function askForBody({ headers, httpVersionMinor, socket }: IncomingMessage): void {
+  // An HTTP/1.0 client does not know it (RFC 9110, section 10.1.1).
+  if (headers.expect !== undefined && httpVersionMinor > 0) dueResponse(socket)?.writeContinue()
 }
 
 /** Returns a body that has arrived. Depending on Node's version, `read()` returns all of its buffers or only the first one. */

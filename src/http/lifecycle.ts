@@ -17,15 +17,15 @@
 //
 // (*) on open connections, and on the admin port until the running requests are answered. A second signal ends the process at once.
 //
-// Each process has a Lifecycle. The first process drains and stops the workers together with itself; a worker that gets a
-// signal alone stops alone and is replaced (worker.ts). Ready or not is asked each time, and not remembered.
+// Each process has a Lifecycle. The first process drains and stops the workers together with itself; a worker ignores signals
+// (worker.ts). Ready or not is asked each time, and not remembered.
 import type { Server } from 'node:http'
 import { Refusal } from '../contract/errors.ts'
 import { RETRY_AFTER } from '../contract/limits.ts'
-import { jsonContent } from './answer.ts'
-import type { Answer, Result } from './call.ts'
-import { cutOff } from './listening.ts'
-import { closeListener } from './node-http.ts'
+import { jsonContent } from './answers/content.ts'
+import type { Answer, Result } from './call/call.ts'
+import { cutOff } from './connections/listening.ts'
+import { closeListener } from './connections/node-http.ts'
 import type { Log } from '../log.ts'
 import { CannotCloseStore, NoWrites, type Store, StoreBusy, StoreUnavailable } from '../store/store.ts'
 import { withinTime } from '../timing.ts'
@@ -37,7 +37,7 @@ const PING_WITHIN_MS = 2000
 const STOP_WITHIN_MS = 10_000
 
 /** After this time requests that still run are cut off. */
-const FINISH_WITHIN_MS = 6000
+export const FINISH_WITHIN_MS = 6000
 
 /** How long each last step may take: a database that hangs must not delay a stop. */
 export const LAST_STEP_MS = 1500
@@ -46,13 +46,13 @@ export const LAST_STEP_MS = 1500
 export const WORKER_STOP_WITHIN_MS = STOP_WITHIN_MS - 2 * LAST_STEP_MS
 
 /** How long an open connection may still send one more request after the listening socket is closed. */
-const LAST_REQUEST_MS = 250
+export const LAST_REQUEST_MS = 250
 
 /** How often idle connections are closed after that. */
 const SWEEP_EVERY_MS = 50
 
 /** What a process ends when it stops. Only the first process has workers, chores and an admin port. */
-export interface ProcessParts {
+interface ProcessParts {
   server: Server
   usage: { stop(): Promise<void> }
   store: Store
@@ -135,7 +135,6 @@ export async function lastStep(step: Promise<unknown> | undefined, failure: stri
 
 export const RECOVERED_LATER = 'exiting; the next start recovers the database'
 
-/** An instance that serves (server.ts). */
 interface Instance {
   broken: Promise<never>
   drain: (seconds: number) => Promise<void>

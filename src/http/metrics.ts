@@ -13,7 +13,8 @@ import {
 } from 'prom-client'
 import { type Operation, OPERATIONS, VERSION } from '../contract/operations.ts'
 import type { Store } from '../store/store.ts'
-import { dueResponse, openConnections } from './connections.ts'
+import { dueResponse } from './connections/request-order.ts'
+import { openConnections } from './connections/stalled-readers.ts'
 
 /** The metrics of one process. */
 export type Snapshot = MetricObjectWithValues<MetricValue<string>>[]
@@ -78,10 +79,9 @@ export function createMetrics() {
     watchServer: (server: Server, cache: Cache) => watch(serverMetrics(server, cache)),
     watchStore: (store: Store) => watch(storeMetrics(store)),
     watchLog: (dropped: () => number) => watch([total('petstore_log_lines_dropped_total', LOG_HELP, dropped)]),
-    watchInstance: (readiness: Readiness, store: Store) => watch(instanceMetrics(readiness, store)),
+    watchInstance: (readiness: Readiness) => watch(instanceMetrics(readiness)),
     /** Returns the metrics of this process, to be added to those of other processes. */
     snapshot: (): Promise<Snapshot> => registry.getMetricsAsJSON(),
-    /** Adds up the metrics of several processes. */
     sum: (snapshots: Snapshot[]): Promise<Snapshot> => AggregatorRegistry.aggregate(snapshots).getMetricsAsJSON(),
     /** Returns the page that Prometheus reads, with the metrics of the other processes of the instance added. */
     async render(others: Snapshot[] = []): Promise<string> {
@@ -125,8 +125,8 @@ function storeMetrics(store: Store): Metric[] {
     },
   })
   return [
-    total('petstore_commits_total', 'Commits of data that writes can share', () => store.commits().commits),
-    total('petstore_committed_writes_total', 'Writes of data in these commits', () => store.commits().writes),
+    total('petstore_commits_total', 'Commits that writes can share', () => store.commits().commits),
+    total('petstore_committed_writes_total', 'Writes in these commits', () => store.commits().writes),
     gauge('petstore_database_connections', stateHelp, states, 'state'),
     gauge('petstore_database_calls_waiting', 'Calls that wait for a connection to the database', waiting),
     database,
@@ -134,16 +134,10 @@ function storeMetrics(store: Store): Metric[] {
 }
 
 /** Returns the metrics of the instance as a whole, which only its first process has. */
-function instanceMetrics(readiness: Readiness, store: Store): Metric[] {
+function instanceMetrics(readiness: Readiness): Metric[] {
   const isReady = async () => ((await readiness()) === undefined ? 1 : 0)
-  const aheadHelp = 'Ids that are left for animals before the last partition, in partitions'
-  const ahead = (): Record<string, number> => {
-    const partitions = store.partitions?.known
-    return partitions === undefined ? {} : { pets: partitions.ahead }
-  }
   return [
     gauge('petstore_ready', 'Whether /readyz answers 200', isReady),
-    gauge('petstore_partitions_ahead', aheadHelp, ahead, 'table'),
     gauge('petstore_build_info', 'The version that runs', () => ({ [VERSION]: 1 }), 'version'),
   ]
 }

@@ -1,30 +1,26 @@
 // Serves a request that is not for an operation: the health checks, the OpenAPI document, the tools (mcp.ts) and the console, and
 // 404, 405 and OPTIONS of all paths (routes.ts).
-import { gzipSync } from 'node:zlib'
 import type { Config } from '../config.ts'
 import { renderOpenapi } from '../contract/openapi.ts'
 import { Refusal } from '../contract/errors.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import type { Operations } from './app.ts'
-import { etagOf, matchesEtag } from './answer-cache.ts'
-import {
-  acceptsGzip,
-  type Answer,
-  type Arrival,
-  checkFraming,
-  createClientAddress,
-  createOrigin,
-  type PageCall,
-  requestId,
-  type Result,
-} from './call.ts'
-import { createMcp } from './mcp.ts'
+import { etagOf, matchesEtag } from './answers/answer-cache.ts'
+import { jsonContent } from './answers/content.ts'
+import { type Answer, type Arrival, type PageCall, requestId, type Result } from './call/call.ts'
+import { checkFraming } from './call/framing.ts'
+import { createClientAddress, createOrigin } from './call/client-address.ts'
+import { createMcp } from './mcp/mcp.ts'
 import { isOwnName } from './reach.ts'
-import { asksForPage, findRoute, type PageRoute, type Pages, tableOf, unrouted } from './routes.ts'
+import { asksForPage, findRoute, type PageRoute, type Pages, tableOf, unrouted } from './call/routes.ts'
 
 export function createPages(config: Config, health: Answers, pages: Pages, operations: Operations) {
   const mcp = createMcp(config, operations)
-  const table = tableOf([...publicRoutes(config, health), mcp.route, ...pages.routes])
+  const answers: Answers = { ...health, '/openapi.json': createOpenapiRoute(config) }
+  const own = Object.entries(answers).map(
+    ([path, answer]) => ({ method: 'GET', path, access: 'public', answer }) as const,
+  )
+  const table = tableOf<PageRoute>([...own, mcp.route, ...pages.routes])
   const clientAddress = createClientAddress(config.trustProxy)
   const originOf = createOrigin(config.trustProxy)
 
@@ -53,43 +49,25 @@ export function createPages(config: Config, health: Answers, pages: Pages, opera
       page: found?.route.path,
     }
     const answer = () => found?.route.answer(call, response) ?? answerUnrouted(call)
-    operations.responder.respond(call, response, () => checkFraming(call) ?? mcp.checkOrigin(call) ?? answer())
+    void operations.responder.respond(call, response, () => checkFraming(call) ?? mcp.checkOrigin(call) ?? answer())
   }
 }
 
 /** By path. */
 type Answers = Record<string, PageRoute['answer']>
 
-/** Returns the routes of the health checks and of the OpenAPI document. */
-function publicRoutes(config: Config, health: Answers): PageRoute[] {
-  const answers: Answers = { ...health, '/openapi.json': createOpenapiRoute(config) }
-  return Object.entries(answers).map(([path, answer]) => ({ method: 'GET', path, access: 'public', answer }))
-}
-
-/** Few names lead to one machine. A client that sends many others must not fill the memory. */
-const MOST_KEPT = 8
-
-/** Serves the OpenAPI document with an address that generators can call and an ETag, compressed for clients that accept gzip. */
+/** Serves the OpenAPI document, with an address that generators can call. Keeps the last one, which takes milliseconds to render. */
 export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Config): (call: PageCall) => Answer {
-  const kept = new Map<string, Record<'plain' | 'compressed', ReturnType<typeof representation>>>()
-
-  function documentFor(address: string) {
-    const known = kept.get(address)
-    if (known !== undefined) return known
-    const json = renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: { environment, address } })
-    const document = {
-      plain: representation(Buffer.from(json)),
-      compressed: representation(gzipSync(json), ['Content-Encoding', 'gzip']),
-    }
-    if (kept.size >= MOST_KEPT) kept.clear()
-    kept.set(address, document)
-    return document
-  }
+  let kept: (ReturnType<typeof jsonContent> & { address: string; etag: string }) | undefined
 
   return (call) => {
-    const document = documentFor(apiAddress(call))
-    const { etag, headers, body } = acceptsGzip(call) ? document.compressed : document.plain
-    const validator = ['ETag', etag, 'Vary', 'Accept-Encoding']
+    const address = apiAddress(call)
+    if (kept?.address !== address) {
+      const json = renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: { environment, address } })
+      kept = { address, etag: etagOf(json), ...jsonContent(json) }
+    }
+    const { etag, headers, body } = kept
+    const validator = ['ETag', etag]
     if (matchesEtag(call.request.headers['if-none-match'], etag))
       return { status: 304, headers: validator, body: undefined }
     return { status: 200, headers: [...headers, ...validator], body }
@@ -102,9 +80,4 @@ export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Con
  */
 function apiAddress({ protocol, host }: PageCall): string {
   return isOwnName(host) ? `${protocol}://${host}${BASE_PATH}` : BASE_PATH
-}
-
-function representation(body: Buffer, encoding: string[] = []) {
-  const headers = ['Content-Type', 'application/json', ...encoding, 'Content-Length', String(body.length)]
-  return { etag: etagOf(body), headers, body }
 }

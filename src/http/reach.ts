@@ -2,6 +2,7 @@
 // answers. "At home" means reachable only from its own machine, such as a developer's.
 import { type AddressInfo, BlockList, isIP, isIPv6 } from 'node:net'
 import type { Config } from '../config.ts'
+import { ALLOWED } from '../contract/environments.ts'
 
 const LOOPBACK = new BlockList()
 LOOPBACK.addSubnet('127.0.0.0', 8)
@@ -21,7 +22,7 @@ export function reachOf(config: ReachSettings, bound: AddressInfo | string | nul
   const { environment, baseUrl, stagingBaseUrl, signup, trustProxy } = config
   const isPublic = baseUrl !== undefined || stagingBaseUrl !== undefined || trustProxy !== false
   const atHome = !isPublic && typeof bound === 'object' && bound !== null && isLoopback(bound.address)
-  return { atHome, signup: signup ?? (atHome && environment !== 'production' ? 'open' : 'closed') }
+  return { atHome, signup: signup ?? (atHome && ALLOWED.signUpAtHome[environment] ? 'open' : 'closed') }
 }
 
 function isLoopback(address: string): boolean {

@@ -1,5 +1,5 @@
 // The port for what accounts have: API keys, sessions, usage, failed requests and the audit trail.
-import type { Environment } from '../contract/operations.ts'
+import type { Environment } from '../contract/environments.ts'
 import type { Pet } from '../contract/pets.ts'
 
 /** What an account may do in the console; `keyless` is a member without the right to keys. A newer program may have written another. */
@@ -27,6 +27,10 @@ export interface ApiKey {
   lastUsedAt: number | undefined
 }
 
+/** What is done to animals, which Changes shows. */
+const PET_ACTIONS = ['pet.changed', 'pet.removed'] as const
+export type PetAction = (typeof PET_ACTIONS)[number]
+
 /** An entry of the audit trail to add; entries are never changed. */
 export interface AuditEvent {
   at: number
@@ -35,6 +39,7 @@ export interface AuditEvent {
     | 'account.created'
     | 'account.invited'
     | 'account.link_made'
+    | 'account.link_withdrawn'
     | 'account.password_changed'
     | 'account.removed'
     | 'account.role_changed'
@@ -43,8 +48,7 @@ export interface AuditEvent {
     | 'key.revoked'
     | 'category.added'
     | 'category.renamed'
-    | 'pet.changed'
-    | 'pet.removed'
+    | PetAction
     | 'session.started'
     | 'session.refused'
     | 'session.ended'
@@ -52,12 +56,14 @@ export interface AuditEvent {
   via: string
   /** The object of the action: an email address, or the name and id of a key, an animal or a category. */
   subject: string
-  /** The old and the new value of each changed field; all values of an animal that was removed. */
+  /** The old and the new value of each changed field; all values of an animal that was removed, and who added it (`withAddition`). */
   detail?: string
+  /** An account that somebody else did this to: its log has the event too, with this detail, before that of who did it. */
+  about?: { accountId: string; detail: string }
 }
 
 /** An entry as it is read. A newer program may have written an action that this one does not know. */
-export type RecordedEvent = Omit<AuditEvent, 'action'> & { action: string }
+export type RecordedEvent = Omit<AuditEvent, 'action' | 'about'> & { action: string }
 
 /** How many calls of an operation with a key got this status in the hour that starts at `hour`. */
 export interface UsageCount {
@@ -70,6 +76,9 @@ export interface UsageCount {
 
 /** A count over all keys of an account. */
 export type HourlyCount = Omit<UsageCount, 'keyId'>
+
+/** A count over some time. */
+export type KeyCalls = Pick<UsageCount, 'keyId' | 'operation' | 'calls'>
 
 /** A failed request of an account, kept so that its owner can see why it failed. */
 export interface FailedRequest {
@@ -94,12 +103,9 @@ export interface Session {
   lastSeenAt: number
 }
 
-/** The most active keys of an account. An account that has more, from before this limit, keeps them. */
-export const ACTIVE_KEYS_MOST = 100
-
-/** Which keys of an account to list, newest first. */
+/** Which keys of an account, or of all accounts, to list, newest first. */
 export interface KeyQuery {
-  accountId: string
+  accountId?: string | undefined
   /** True for keys that are active at `now`, false for revoked and expired keys. */
   active: boolean
   now: number
@@ -126,27 +132,25 @@ export interface AccountStore {
   pageOfKeys(query: KeyQuery): Promise<ApiKey[]>
   /** Resolves with false if there is no such key, or it is revoked already. */
   revokeKey(id: string, at: number, event: AuditEvent): Promise<boolean>
-  /** Resolves with false if there is no such key. */
-  renameKey(id: string, name: string, event: AuditEvent): Promise<boolean>
+  /** Resolves with false if there is no such key, or its name is no longer `key.name`. */
+  renameKey(key: Pick<ApiKey, 'id' | 'name'>, name: string, event: AuditEvent): Promise<boolean>
 
   /** Adds to the counts and updates the last use of each key. Counts of keys that no longer exist are dropped. */
   recordUsage(counts: readonly UsageCount[], lastUsed: ReadonlyMap<string, number>): Promise<void>
   /** Adds up the counts of an account's keys since `hour`, oldest hour first. */
   usageSince(accountId: string, hour: number): Promise<HourlyCount[]>
-  /** Adds up the counts of each of these keys since `hour`, to one per `bucketMs`; the `hour` of each is where its bucket begins. */
-  callsSince(keyIds: readonly string[], hour: number, bucketMs: number): Promise<UsageCount[]>
+  /** Adds up the counts of each of these keys since `hour`. */
+  callsSince(keyIds: readonly string[], hour: number): Promise<KeyCalls[]>
   /** Adds failed requests; keeps the newest `FAILED_REQUESTS_KEPT` of each account. Drops those of removed accounts. */
   recordFailures(failed: readonly FailedRequest[]): Promise<void>
   /** Newest first. */
   failedRequests(accountId: string, limit: number): Promise<FailedRequest[]>
-  /** Removes the counts of hours before `before`. */
   purgeUsage(before: number): Promise<void>
 
   /** Resolves with false if the account's password hash is no longer the one that was verified, or the account no longer exists. */
   createSession(session: Session, passwordHash: string, event: AuditEvent): Promise<boolean>
   /** Resolves with undefined if there is no such session. The caller decides whether it is still valid. */
   sessionByHash(tokenHash: Uint8Array): Promise<Session | undefined>
-  /** Records that the session was used. */
   touchSession(tokenHash: Uint8Array, lastSeenAt: number): Promise<void>
   /** Resolves with false if there is no such session. */
   endSession(tokenHash: Uint8Array, event: AuditEvent): Promise<boolean>
@@ -155,10 +159,6 @@ export interface AccountStore {
 
   /** Adds an event without a change, such as a refused sign-in. */
   appendEvent(event: AuditEvent): Promise<void>
-  /** The account's events, newest first. */
-  auditTrail(accountId: string, limit: number): Promise<RecordedEvent[]>
-  /** The changes of an animal by any account, its removal included, newest first. */
-  changesOf(petId: bigint, limit: number): Promise<RecordedEvent[]>
 }
 
 /** Returns an animal as the subject of an event: its id, in brackets, comes last. */
@@ -169,35 +169,11 @@ export function petSubject({ id, name }: Pet): string {
 /** The same in SQL. */
 export const PET_SUBJECT = `name || ' (' || id || ')'`
 
-/** Selects the events of animals; indexes have this condition. */
-export const OF_PETS = `action IN ('pet.changed', 'pet.removed')`
+const LISTED = PET_ACTIONS.map((action) => `'${action}'`).join(', ')
 
-/** Selects the events of one animal by comparison with its `idInSubject`. An index has this expression. */
-export const CHANGES_OF_PET = `${OF_PETS} AND substr(subject, length(rtrim(subject, '-0123456789)')) + 1)`
-
-export function idInSubject(petId: bigint): string {
-  return `${petId})`
-}
-
-/** Returns the same text for email addresses that differ only in case, because they are one account. */
-export function foldEmail(email: string): string {
-  return email.toLowerCase()
-}
-
-/** Rows as databases return them, where a missing value is NULL. */
-export type KeyRow = { [Field in keyof ApiKey]: ApiKey[Field] | null }
-
-export function asKey({ expiresAt, revokedAt, lastUsedAt, ...key }: KeyRow): ApiKey {
-  return {
-    ...key,
-    expiresAt: expiresAt ?? undefined,
-    revokedAt: revokedAt ?? undefined,
-    lastUsedAt: lastUsedAt ?? undefined,
-  } as ApiKey
-}
-
-export type EventRow = Omit<RecordedEvent, 'detail'> & { detail: string | null }
-
-export function asEvent({ detail, ...event }: EventRow): RecordedEvent {
-  return detail === null ? event : { ...event, detail }
-}
+/**
+ * Selects the events of animals, or those of an account's security log: all that are about neither animals nor categories, those of a
+ * newer program included. Indexes have the conditions on animals.
+ */
+export const OF_PETS = `action IN (${LISTED})`
+export const OF_SECURITY = `action NOT IN (${LISTED}) AND action NOT LIKE 'category.%'`

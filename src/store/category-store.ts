@@ -1,44 +1,96 @@
 // The port for categories: people give names to the numbers that animals have. Numbers are never changed or reused, so nothing
 // removes a category.
-import { type Category, CategoryNames } from '../contract/category-name.ts'
+import { type Category, CategoryNames, categoryNameProblem } from '../contract/category-name.ts'
+import { FieldProblem } from '../contract/errors.ts'
+import { int64FromText } from '../contract/int64.ts'
+import { foldName } from '../contract/text/fold-name.ts'
+import { CATEGORIES_MOST } from '../contract/limits.ts'
 import type { AuditEvent } from './account-store.ts'
-import type { Read } from './pet-columns.ts'
-
-export type { Category }
+import { eventStatement, type Row, type Sql } from './sql.ts'
 
 /** Where counting stops: this count means "1,000 or more". */
 export const COUNTED_MOST = 1000
 
-/** Names are compared by `foldCategoryName`. */
+/** Names are compared by `foldName`. */
 export interface CategoryStore {
   /**
    * Gives a number its name, if it still has the name `former`, undefined for none, and adds the audit event in the same
    * transaction. If not, resolves with the category in the way: the number with the name that it has now, or another number
-   * that has the new name.
+   * that has the new name; with 'full' if `CATEGORIES_MOST` have a name.
    */
-  save(category: Category, former: string | undefined, event: AuditEvent): Promise<Category | undefined>
+  save(category: Category, former: string | undefined, event: AuditEvent): Promise<Category | 'full' | undefined>
   /** Resolves with all names: there are at most `CATEGORIES_MOST`. */
   names(): Promise<CategoryNames>
 }
 
-export const SAME_NUMBER_OR_NAME = 'SELECT number, name FROM categories WHERE number = $1 OR name_folded = $2'
-
-/** Returns the category, of those with the same number or name, that forbids to save this one. */
-export function inTheWay(
-  found: readonly Row[],
-  { number }: Category,
-  former: string | undefined,
-): Category | undefined {
-  return found.map(categoryOf).find((other) => other.number !== number || other.name !== former)
+function categoryOf({ number, name }: Row): Category {
+  return { number, name } as Category
 }
 
-type Row = readonly unknown[]
+export function categoryStore(sql: Sql): CategoryStore {
+  return {
+    save({ number, name }, former, event) {
+      const folded = foldName(name)
+      const write = `INSERT INTO categories (number, name, name_folded) VALUES ($1, $2, $3)
+        ON CONFLICT (number) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded`
+      const find = 'SELECT number, name FROM categories WHERE number = $1 OR name_folded = $2'
+      return sql.transaction(function* () {
+        yield* sql.exclusive
+        const found = (yield [find, number, folded]).rows.map(categoryOf)
+        const other = found.find((category) => category.number !== number || category.name !== former)
+        if (other !== undefined) return other
+        if (found.length === 0) {
+          const [named] = (yield ['SELECT count(*) AS count FROM categories']).rows
+          if (Number(named!['count']) >= CATEGORIES_MOST) return 'full'
+        }
+        yield [write, number, name, folded]
+        yield eventStatement(event)
+        return undefined
+      })
+    },
 
-function categoryOf([number, name]: Row): Category {
-  return { number: number as bigint, name: name as string }
+    names: async () => new CategoryNames((await sql.read('SELECT number, name FROM categories')).map(categoryOf)),
+  }
 }
 
-export async function readNames(read: Read): Promise<CategoryNames> {
-  const rows = await read('SELECT number, name FROM categories', [])
-  return new CategoryNames(rows.map(categoryOf))
+/** What adding a category needs of the `Store`, which is made of this file's and others. */
+interface CategoryParts {
+  categories: CategoryStore
+  pets: { list(query: { categoryId: bigint; limit: number }): Promise<readonly unknown[]> }
+}
+
+const FULL = `At most ${CATEGORIES_MOST.toLocaleString('en')} categories can have a name`
+
+/** Adds a category, by the same rules in the console and by command. Takes a free number, none of `used`, if `digits` is empty. Resolves with the category, also if it was added before, or with a problem without a full stop. */
+export async function addCategory(
+  store: CategoryParts,
+  name: string,
+  digits: string,
+  by: Pick<AuditEvent, 'at' | 'accountId' | 'via'>,
+  used: ReadonlySet<bigint> = new Set(),
+): Promise<Category | FieldProblem> {
+  const { names } = await store.categories.names()
+  const wrongName = names.size >= CATEGORIES_MOST ? FULL : categoryNameProblem(name)
+  if (wrongName !== undefined) return new FieldProblem('name', wrongName)
+  const number = digits === '' ? await freeNumber(store, new Set([...names.keys(), ...used])) : int64FromText(digits)
+  if (number === undefined) return new FieldProblem('number', 'Enter a whole number in digits, such as 3 or -3')
+  const event: AuditEvent = { ...by, action: 'category.added', subject: `${name} (${number})` }
+  const found = await store.categories.save({ number, name }, undefined, event)
+  if (found === 'full') return new FieldProblem('name', FULL)
+  if (found === undefined) return { number, name }
+  if (found.name === name && (digits === '' || found.number === number)) return found
+  // Somebody else took the free number meanwhile.
+  if (digits === '' && found.number === number) return addCategory(store, name, digits, by, used)
+  const taken = `${found.name} (${found.number})`
+  if (found.number !== number) return new FieldProblem('name', `${taken} has this name already`)
+  return new FieldProblem('number', `There is ${taken} already: rename it, or enter another number`)
+}
+
+/** Resolves with the lowest number from 1 that is not in use and has no animals; undefined if the first hundreds are taken. */
+async function freeNumber({ pets }: CategoryParts, used: ReadonlySet<bigint>): Promise<bigint | undefined> {
+  for (let number = 1n; number <= CATEGORIES_MOST; number += 1n) {
+    const isTaken = used.has(number) || (await pets.list({ categoryId: number, limit: 1 })).length > 0
+    if (!isTaken) return number
+  }
+  return undefined
 }

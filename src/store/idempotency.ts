@@ -1,13 +1,13 @@
 // Makes a create safe to retry. The whole rule:
 //
-// - Key: the client's Idempotency-Key, of 1 to 255 characters, for each account; http/handlers.ts parses the header. The console
-//   derives one from its form (console/animal.ts).
+// - Key: the client's Idempotency-Key, of 1 to 255 characters, for each account; http/operations/handlers.ts parses the header. The console
+//   derives one from its form (console/animals/animal-adding.ts).
 // - Fingerprint: `fingerprintOf` says what counts as the same animal.
 // - Record: `idempotencyFor` makes it, and pets.ts of each engine stores it in the transaction of the animal. A second create with the
 //   key finds it: the same fingerprint replays the first answer, another one is a mismatch (422).
-// - Two at a time: SQLite runs them one after the other. On PostgreSQL the second waits for the first, then is told that it is still
-//   in progress (409, `RETRY_AFTER.inProgress`).
-// - Lifetime: a record counts for 24 hours. A chore of server.ts purges older ones.
+// - Two at a time: SQLite runs them one after the other. On PostgreSQL the second waits for the first and replays its answer; if that
+//   takes too long, it is told that the first is still in progress (409, `RETRY_AFTER.inProgress`).
+// - Lifetime: a record counts for 24 hours. A chore (chores.ts) purges older ones.
 //
 // The numbers of the interface are in `IDEMPOTENCY` of contract/limits.ts, the others here.
 import { hash } from 'node:crypto'
@@ -19,9 +19,6 @@ export const IDEMPOTENCY_KEPT_MS = IDEMPOTENCY.keptHours * 3_600_000
 
 /** How long a create waits for an earlier one with the same key, on PostgreSQL: less than the default statement timeout of 5 s. */
 export const IN_PROGRESS_WAIT_MS = 3000
-
-/** How many records are purged in one transaction, which creates may have to wait for. */
-export const PURGE_AT_ONCE = 1000
 
 /** A record from the future counts: it was made while a clock was ahead, or this clock is behind, and the animal is stored. */
 export function idempotencyFor(accountId: string, key: string, newPet: NewPet, now: number): Idempotency {

@@ -1,35 +1,48 @@
-// The port for people: their accounts and roles, and the links that managers pass on. The statements are the same in both engines.
-import { type Account, type AuditEvent, foldEmail, type Role } from './account-store.ts'
-import type { Read } from './pet-columns.ts'
+// The port for people: their accounts and roles, the links that managers pass on, and what was done.
+import { foldName } from '../contract/text/fold-name.ts'
+import { type Account, type AuditEvent, OF_PETS, OF_SECURITY, type RecordedEvent, type Role } from './account-store.ts'
+import { ADDED_IN_CONSOLE } from './pet-changes.ts'
+import { changeWithEvent, plain, type Row, type Sql, type Statement } from './sql.ts'
 
-/** The account of the key that a first start prints (cli/serve.ts). Nobody can sign in to it, so it does not count as a person. */
+/** The account of the key that a first start prints (cli/commands/serve.ts). Nobody can sign in to it: it is no person, and has no role or link. */
 export const FIRST_RUN_EMAIL = 'first-run@localhost'
 
 export function isPerson({ email }: Pick<Account, 'email'>): boolean {
-  return foldEmail(email) !== FIRST_RUN_EMAIL
+  return email.toLowerCase() !== FIRST_RUN_EMAIL
 }
 
 /** `lastSeenAt` is the last use of a session that has not been purged, else the last sign-in or sign-out; 0 for never. */
 export type Person = Account & { lastSeenAt: number }
 
-/** A link that works: an invitation or, with an account, a way to set its password. Its token is not stored, only the hash. */
+export const LINK_DAYS = 7
+
+/**
+ * A link of a manager that works: an invitation or, with an account, a way to set its password. The whole rule: it works for
+ * `LINK_DAYS` and once, since `createAccount` and `setPassword` remove it in their transaction. It ends before that if its manager
+ * loses the role (`setRole`) or the account (the database removes both), or if the password is changed otherwise. Only a hash of its
+ * token is stored.
+ */
 export interface Link {
   hash: string
   /** The email address of the manager who made it. */
   maker: string
   account: Account | undefined
+  expiresAt: number
 }
 
 /** Each change and its audit event are one transaction. */
-export interface PeopleStore {
-  /** Resolves with false if the email address, compared without case, is taken, or if there is no invitation `link`, which is used up. */
+interface PeopleStore {
+  /** Resolves with false if the email address, compared by `foldName`, is taken, or if there is no invitation `link`, which is used up. */
   createAccount(account: Account, event: AuditEvent, link?: string): Promise<boolean>
-  /** Compares without case. Resolves with undefined if there is no such account. */
+  /**
+   * Compares by `foldName`, but prefers the same address without case: earlier releases compared so, and two of their accounts may
+   * fold alike. Resolves with undefined if there is no such account.
+   */
   accountByEmail(email: string): Promise<Account | undefined>
   accountById(id: string): Promise<Account | undefined>
   /** Lists all accounts, oldest first. */
   listAccounts(): Promise<Account[]>
-  /** Lists accounts, newest first, those behind the account `after`. */
+  /** Lists the accounts of people, newest first, those behind the account `after`. */
   pageOfPeople(query: { limit: number; after?: Account | undefined }): Promise<Person[]>
   /**
    * Changes the password, ends all sessions of the account and removes its links. Resolves with false, without a change, if
@@ -43,7 +56,7 @@ export interface PeopleStore {
     link?: string,
   ): Promise<boolean>
   /**
-   * Changes the role. An account that becomes `keyless` loses its keys; the links of one that is no manager are removed. Resolves
+   * Changes the role. An account that becomes `keyless`, or was, loses its keys; the links of one that is no manager are removed. Resolves
    * with false, without a change, if its role is no longer `account.role`, or if it is the last manager.
    */
   setRole(account: Pick<Account, 'id' | 'role'>, role: Role, event: AuditEvent): Promise<boolean>
@@ -54,18 +67,32 @@ export interface PeopleStore {
   removeAccount(accountId: string, event: AuditEvent, role?: Role): Promise<boolean>
   /**
    * Adds a link of the account that the event names; without `accountId`, an invitation. Resolves with false if that account is no
-   * manager, or if there is no account `accountId`.
+   * manager, or if there is no other account `accountId`.
    */
   createLink(hash: string, accountId: string | undefined, expiresAt: number, event: AuditEvent): Promise<boolean>
-  /** Resolves with undefined if there is no such link, it has expired, or the account that made it is no longer a manager. */
+  /**
+   * Resolves with undefined if there is no such link, it has expired, the password was changed since, or the account that made it is
+   * no longer a manager, or is the account that it is for: earlier releases made such links.
+   */
   linkByHash(hash: string, now: number): Promise<Link | undefined>
+  /** Lists the links that work, newest first. */
+  links(now: number, limit: number): Promise<Link[]>
+  /** Resolves with false if there is no such link. */
+  removeLink(hash: string, event: AuditEvent): Promise<boolean>
+  /** The account's events, newest first: all of them, or those of its security log. */
+  auditTrail(accountId: string, limit: number, which?: 'all' | 'security'): Promise<RecordedEvent[]>
+  /** Lists the accounts that have added animals in the console, changed or removed some, by email address. */
+  authors(): Promise<Account[]>
+  /** The changes of an animal by any account, its removal included, newest first. */
+  changesOf(petId: bigint, limit: number): Promise<RecordedEvent[]>
+  /** The last event of these actions, a pattern of LIKE, with this subject, if it is among the newest 10,000 of all events. */
+  lastEvent(actions: string, subject: string): Promise<RecordedEvent | undefined>
 }
 
-const ACCOUNT = 'id, email, password_hash, created_at, role'
+const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt", role'
 
-function accountOf([id, email, passwordHash, createdAt, role]: readonly unknown[]): Account {
-  return { id, email, passwordHash, createdAt: Number(createdAt), role } as Account
-}
+/** Selects, by an index, the addresses whose `email_folded` may be that of an earlier release, which changed only the case. */
+const BEYOND_ASCII = `nullif(rtrim(email_folded, '@.+-_0123456789abcdefghijklmnopqrstuvwxyz') = '', FALSE) IS NULL`
 
 const OTHER_PERSON = `SELECT 1 FROM accounts AS other
   WHERE other.id <> accounts.id AND other.email_folded <> '${FIRST_RUN_EMAIL}'`
@@ -76,42 +103,81 @@ const LAST_SEEN = `(SELECT max(at) FROM (SELECT last_seen_at AS at FROM sessions
   SELECT at FROM (SELECT at FROM audit_events WHERE account_id = accounts.id AND action IN ('session.started', 'session.ended')
     ORDER BY id DESC LIMIT 1) AS event) AS seen)`
 
-/** A statement and its parameters $1, $2 …. */
-export type Statement = readonly [text: string, ...values: (string | number | null)[]]
+/** Selects the events of one animal by comparison with the end of their subject, such as `7)`. An index has this expression. */
+export const CHANGES_OF_PET = `${OF_PETS} AND substr(subject, length(rtrim(subject, '-0123456789)')) + 1)`
 
-/**
- * Runs statements and adds the event in one transaction, one such transaction after the other. Resolves with false, without an
- * event, if the first statement changes nothing.
- */
-type Change = (event: AuditEvent, first: Statement, ...others: Statement[]) => Promise<boolean>
+/** How many authors are read of each table. */
+const AUTHORS_MOST = 200
 
-export function peopleStore(read: Read, change: Change): PeopleStore {
+const AUTHORS = [
+  ['account_id', `audit_events WHERE ${OF_PETS}`],
+  ['added_by', `pets WHERE ${ADDED_IN_CONSOLE}`],
+] as const
+
+const RECENT = 'id > (SELECT max(id) FROM audit_events) - 10000'
+
+type WorkingLink = Omit<Link, 'account'> & { accountId?: string; replacesHash?: string }
+
+function eventOf(row: Row): RecordedEvent {
+  const { detail, ...event } = plain(row) as RecordedEvent
+  return detail === undefined ? event : { ...event, detail }
+}
+
+export function peopleStore(sql: Sql): PeopleStore {
+  /** Each sees what the one before has left: the managers that remain, and a link that was used. */
+  const change = (event: AuditEvent, first: Statement, ...others: Statement[]) =>
+    sql.transaction(function* () {
+      yield* sql.exclusive
+      return yield* changeWithEvent(event, first, ...others)
+    })
+
   async function find(which: string, ...values: string[]): Promise<Account[]> {
-    // PostgreSQL can't compare with U+0000.
-    if (values.some((value) => value.includes('\0'))) return []
-    return (await read(`SELECT ${ACCOUNT} FROM accounts ${which}`, values)).map(accountOf)
+    return (await sql.read(`SELECT ${ACCOUNT} FROM accounts ${which}`, ...values)).map(plain) as Account[]
   }
+
+  async function events(which: string, values: string[], limit: number): Promise<RecordedEvent[]> {
+    const select = 'SELECT at, account_id AS "accountId", action, via, subject, detail FROM audit_events'
+    return (await sql.read(`${select} WHERE ${which} ORDER BY id DESC LIMIT ${limit}`, ...values)).map(eventOf)
+  }
+
   const accountById = async (id: string) => (await find('WHERE id = $1', id))[0]
+
+  async function workingLinks(now: number, which: string, ...values: string[]): Promise<Link[]> {
+    const works = `SELECT hash, email AS maker, account_id AS "accountId", replaces_hash AS "replacesHash", expires_at AS "expiresAt"
+      FROM account_links JOIN accounts ON id = made_by AND role = 'manager'
+      WHERE expires_at > $1 AND made_by IS DISTINCT FROM account_id ${which}`
+    const found = (await sql.read(works, now, ...values)).map(plain) as WorkingLink[]
+    const links = await Promise.all(
+      found.map(async ({ accountId, replacesHash, ...link }) => {
+        const account = accountId === undefined ? undefined : await accountById(accountId)
+        return accountId === undefined || account?.passwordHash === replacesHash ? { ...link, account } : undefined
+      }),
+    )
+    return links.filter((link) => link !== undefined)
+  }
 
   return {
     accountById,
-    accountByEmail: async (email) => (await find('WHERE email_folded = $1', foldEmail(email)))[0],
+    async accountByEmail(email) {
+      const folded = foldName(email)
+      const alike = `WHERE id IN (SELECT id FROM accounts WHERE email_folded IN ($1, $2)
+        UNION ALL SELECT id FROM accounts WHERE ${BEYOND_ASCII})
+        ORDER BY email_folded = $1 DESC, email_folded = $2 DESC, created_at, id`
+      return (await find(alike, email.toLowerCase(), folded)).find((account) => foldName(account.email) === folded)
+    },
     listAccounts: () => find('ORDER BY created_at, id'),
 
     async pageOfPeople({ limit, after: { createdAt, id } = { createdAt: Number.MAX_SAFE_INTEGER, id: '' } }) {
-      const page = `SELECT ${ACCOUNT}, ${LAST_SEEN} FROM accounts
-        WHERE (created_at, id) < ($1, $2) ORDER BY created_at DESC, id DESC LIMIT ${limit}`
-      return (await read(page, [BigInt(createdAt), id])).map((row) => ({
-        ...accountOf(row),
-        lastSeenAt: Number(row[5]),
-      }))
+      const page = `SELECT ${ACCOUNT}, coalesce(${LAST_SEEN}, 0) AS "lastSeenAt" FROM accounts
+        WHERE (created_at, id) < ($1, $2) AND email_folded <> '${FIRST_RUN_EMAIL}' ORDER BY created_at DESC, id DESC LIMIT ${limit}`
+      return (await sql.read(page, createdAt, id)).map(plain) as Person[]
     },
 
     createAccount({ id, email, passwordHash, createdAt, role }, event, link) {
       const insert = `INSERT INTO accounts (id, email, email_folded, password_hash, role, created_at)
         SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT) WHERE CAST($7 AS TEXT) IS NULL
           OR EXISTS (SELECT 1 FROM account_links WHERE hash = $7 AND account_id IS NULL) ON CONFLICT (email_folded) DO NOTHING`
-      const values = [id, email, foldEmail(email), passwordHash, role, createdAt, link ?? null]
+      const values = [id, email, foldName(email), passwordHash, role, createdAt, link ?? null]
       return change(event, [insert, ...values], ['DELETE FROM account_links WHERE hash = $1', link ?? null])
     },
 
@@ -129,14 +195,14 @@ export function peopleStore(read: Read, change: Change): PeopleStore {
     setRole({ id, role: expected }, role, event) {
       const update = `UPDATE accounts SET role = $1 WHERE id = $2 AND role = $3 AND ($1 = 'manager' OR ${MANAGER_REMAINS})`
       const changed: Statement = [update, role, id, expected]
-      if (role === 'manager') return change(event, changed)
-      const voidLinks: Statement = ['DELETE FROM account_links WHERE made_by = $1', id]
-      if (role !== 'keyless') return change(event, changed, voidLinks)
+      const voidLinks: Statement[] = role === 'manager' ? [] : [['DELETE FROM account_links WHERE made_by = $1', id]]
+      // An account that gets the right back may have keys too: the release before let it generate some.
+      if (![role, expected].includes('keyless')) return change(event, changed, ...voidLinks)
       const noteRevoked = `INSERT INTO audit_events (at, account_id, action, via, subject)
         SELECT CAST($1 AS BIGINT), account_id, 'key.revoked', CAST($2 AS TEXT), name || ' (' || id || ')' FROM api_keys
         WHERE account_id = $3 AND revoked_at IS NULL ORDER BY created_at`
       const revoke = 'UPDATE api_keys SET revoked_at = $1 WHERE account_id = $2 AND revoked_at IS NULL'
-      return change(event, changed, voidLinks, [noteRevoked, event.at, event.via, id], [revoke, event.at, id])
+      return change(event, changed, ...voidLinks, [noteRevoked, event.at, event.via, id], [revoke, event.at, id])
     },
 
     removeAccount(accountId, event, role) {
@@ -145,20 +211,40 @@ export function peopleStore(read: Read, change: Change): PeopleStore {
     },
 
     createLink(hash, accountId, expiresAt, event) {
-      const insert = `INSERT INTO account_links (hash, account_id, made_by, expires_at)
-        SELECT $1, person.id, maker.id, CAST($4 AS BIGINT) FROM accounts AS maker LEFT JOIN accounts AS person ON person.id = $2
+      const insert = `INSERT INTO account_links (hash, account_id, made_by, expires_at, replaces_hash)
+        SELECT $1, person.id, maker.id, CAST($4 AS BIGINT), person.password_hash FROM accounts AS maker
+        LEFT JOIN accounts AS person ON person.id = $2 AND person.id <> maker.id
         WHERE maker.id = $3 AND maker.role = 'manager' AND (person.id IS NOT NULL OR CAST($2 AS TEXT) IS NULL)`
       const purge = 'DELETE FROM account_links WHERE expires_at <= $1'
       return change(event, [insert, hash, accountId ?? null, event.accountId, expiresAt], [purge, event.at])
     },
 
-    async linkByHash(hash, now) {
-      const works = `SELECT email, account_id FROM account_links JOIN accounts ON id = made_by AND role = 'manager'
-        WHERE hash = $1 AND expires_at > $2`
-      const [found] = await read(works, [hash, BigInt(now)])
-      if (found === undefined) return undefined
-      const [maker, accountId] = found as [string, string | null]
-      return { hash, maker, account: accountId === null ? undefined : await accountById(accountId) }
+    linkByHash: async (hash, now) => (await workingLinks(now, 'AND hash = $2', hash))[0],
+    links: (now, limit) => workingLinks(now, `ORDER BY expires_at DESC, hash LIMIT ${limit}`),
+    removeLink: (hash, event) => change(event, ['DELETE FROM account_links WHERE hash = $1', hash]),
+
+    auditTrail: (accountId, limit, which = 'all') =>
+      events(`account_id = $1${which === 'security' ? ` AND ${OF_SECURITY}` : ''}`, [accountId], limit),
+
+    /** Each is found by an index from the one before: DISTINCT would read every row, and Citus has no recursive queries. */
+    async authors() {
+      const idsOf = AUTHORS.map(async ([column, rows]) => {
+        const ids: string[] = []
+        for (let last: string | undefined = ''; last !== undefined && ids.length < AUTHORS_MOST;) {
+          const next = `SELECT ${column} AS id FROM ${rows} AND ${column} > $1 ORDER BY ${column} LIMIT 1`
+          last = (await sql.read<{ id: string }>(next, last))[0]?.id
+          if (last !== undefined) ids.push(last)
+        }
+        return ids
+      })
+      const ids = new Set((await Promise.all(idsOf)).flat())
+      const found = await Promise.all(Array.from(ids, accountById))
+      return found
+        .filter((account) => account !== undefined)
+        .toSorted((one, other) => (one.email < other.email ? -1 : 1))
     },
+
+    changesOf: (petId, limit) => events(`${CHANGES_OF_PET} = $1`, [`${petId})`], limit),
+    lastEvent: async (...values) => (await events(`action LIKE $1 AND subject = $2 AND ${RECENT}`, values, 1))[0],
   }
 }

@@ -1,10 +1,9 @@
 // Who added, changed and removed animals, newest first, in the same way for every engine. The rows of animals tell who added them,
 // the audit trail tells the rest: a page reads the next of both, each by an index, and merges them by time.
-import { OF_PETS, PET_SUBJECT } from './account-store.ts'
-import { type Addition, ADDITION_ROW, additionOf, type ColumnValue, type Read } from './pet-columns.ts'
+import { OF_PETS, PET_SUBJECT, type PetAction, type RecordedEvent } from './account-store.ts'
+import { type Addition, ADDITION_ROW, additionOf, type ColumnValue } from './pet-columns.ts'
 import type { Page } from './pet-list.ts'
 
-/** Which changes to list. */
 export interface ChangeQuery {
   /** Only what this account did in the console. */
   by?: string | undefined
@@ -21,7 +20,7 @@ export interface ChangePlace {
 
 export interface PetChange {
   /** `pet.added`, or the action of an event. */
-  action: string
+  action: PetAction | 'pet.added'
   /** The animal, as `petSubject` names it. */
   subject: string
   detail: string | undefined
@@ -36,7 +35,7 @@ export interface PetChanges {
 }
 
 /** Selects the animals that were added in the console, by an account (`acct_…`) and not by a key (`key_…`). An index has this condition. */
-const ADDED_IN_CONSOLE = `added_by < 'key'`
+export const ADDED_IN_CONSOLE = `added_by < 'key'`
 
 /** Returns what a page reads: animals and events, each one more than it may list, to see whether another page follows. */
 export function pagesOfChanges({ by, limit, after }: ChangeQuery): [Page, Page] {
@@ -67,7 +66,7 @@ export function mergeChanges(
   const [added, others] = [pets.map(changeOf), events.map(changeOf)]
   const changes: PetChange[] = []
   while (changes.length < limit && added.length + others.length > 0) {
-    // An animal whose time was not recorded has that of the next older one.
+    // An animal whose time was not recorded is listed with the next older one.
     const addedAt = added.find(({ done }) => done !== undefined)?.done?.at ?? Number.NEGATIVE_INFINITY
     const isAddition = others[0] === undefined || addedAt > others[0].done!.at
     changes.push((isAddition ? added.shift() : others.shift())!)
@@ -83,7 +82,16 @@ function changeOf([, action, subject, detail, ...addition]: readonly ColumnValue
   return { action, subject, detail: detail ?? undefined, done: additionOf(addition) } as PetChange
 }
 
-export async function readAddition(read: Read, id: bigint): Promise<Addition | undefined> {
-  const [row] = await read(`SELECT ${ADDITION_ROW} FROM pets WHERE id = $1`, [id])
-  return additionOf(row)
+/** Returns the detail of a removal with when and by whom the animal was added: by id, so that no name of a deleted account stays. */
+export function withAddition(detail: string, addition: Addition | undefined): string {
+  if (addition === undefined) return detail
+  return `${detail}; Added: ${[new Date(addition.at).toISOString(), addition.by ?? ''].join(' ').trim()}`
+}
+
+/** Returns what was changed or removed and, of a removal, who added the animal: those of earlier releases do not tell. */
+export function splitDetail({ action, detail = '' }: Pick<RecordedEvent, 'action'> & { detail?: string | undefined }) {
+  if (action !== 'pet.removed') return { words: detail, added: undefined }
+  const [ending, at = '', by] = /; Added: (\S+Z)(?: (\w+))?$/.exec(detail) ?? ['']
+  const added: Addition | undefined = ending === '' ? undefined : { at: Date.parse(at), by }
+  return { words: detail.slice(0, detail.length - ending.length), added }
 }

@@ -4,18 +4,11 @@ import { FIELD_LIST, FIELD_NAMES, type NewPet, OPTIONAL_FIELDS, type Pet, type P
 /** A value as a database takes it; null for a field that is absent. */
 export type ColumnValue = string | bigint | null
 
-/** Reads rows by a statement with the parameters $1, $2 …, which both engines understand. */
-export type Read = (text: string, values: (string | bigint)[]) => Promise<ColumnValue[][]>
-
 /** All columns but the id, in the order of the fields. */
 export const PET_COLUMNS: readonly string[] = FIELD_LIST.map(({ column }) => column)
 
 /** What a row of `petOf` selects. */
 export const PET_ROW = ['id', ...PET_COLUMNS].map((column) => `pets.${column}`).join()
-
-export const COLUMN_TYPES: Readonly<Record<string, 'text' | 'integer'>> = Object.fromEntries(
-  FIELD_LIST.map(({ column, schema }) => [column, schema.type === 'integer' ? 'integer' : 'text']),
-)
 
 /** When and by whom an animal was added. Operations, files and fingerprints do not have it. */
 export interface Addition {
@@ -25,9 +18,8 @@ export interface Addition {
 }
 
 /** The columns beside the fields, which only pages for people show. */
-export const ADDITION_COLUMNS = { added_at: 'integer', added_by: 'text' } as const
-export const ADDITION_ROW = Object.keys(ADDITION_COLUMNS).join()
-export const NEW_COLUMNS: readonly string[] = [...PET_COLUMNS, ...Object.keys(ADDITION_COLUMNS)]
+export const ADDITION_ROW = 'added_at,added_by'
+export const NEW_COLUMNS: readonly string[] = [...PET_COLUMNS, 'added_at', 'added_by']
 
 /** Returns the values of `PET_COLUMNS`. */
 export function valuesOf(newPet: NewPet): ColumnValue[] {
@@ -47,7 +39,7 @@ export function newValuesOf({ newPet, addition }: NewRow): (ColumnValue | number
 }
 
 /** Converts the values of `ADDITION_ROW`; returns undefined if they were not recorded. */
-export function additionOf([at = null, by = null]: readonly ColumnValue[] = []): Addition | undefined {
+export function additionOf([at, by]: readonly ColumnValue[]): Addition | undefined {
   return at === null ? undefined : { at: Number(at), by: (by as string | null) ?? undefined }
 }
 

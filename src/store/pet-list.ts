@@ -3,23 +3,32 @@ import { type Filters, FILTER_NAMES, type ListQuery } from '../contract/list-que
 import { FIELDS, type Pet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
 import { COUNTED_MOST } from './category-store.ts'
 import { type ColumnValue, PET_ROW, petOf } from './pet-columns.ts'
+import type { Row } from './sql.ts'
 
-/** A list for the console, which can also ask for one category. */
+const IN_SHOP: readonly PetStatus[] = ['available', 'pending']
+
+/** A list for the console, which can also ask for one category, and for what is in the shop where it asks for no status. */
 export interface PetList extends ListQuery {
   categoryId?: bigint | undefined
+  inShop?: boolean | undefined
+}
+
+export function statusesOf({ status, inShop }: Pick<PetList, 'status' | 'inShop'>): readonly PetStatus[] {
+  if (status !== undefined) return [status]
+  return inShop ? IN_SHOP : PET_STATUSES
 }
 
 interface Filter {
   column: string
   value: string | bigint
+  /** Whether few rows have the value, which SQLite must be told: without statistics it takes the index on the other filters. */
+  isRare?: boolean
 }
 
 /** A page of a table with an id: `limit` rows by id descending, those below `before`, or ascending those above `after`. */
 export interface Page {
   /** `SELECT … FROM …`. */
   select: string
-  /** The index that SQLite must be told to use. */
-  index?: string
   /** A condition without parameters. */
   where?: string
   /** What rows must equal. An index has these columns, in this order, and then the id. */
@@ -31,26 +40,25 @@ export interface Page {
 
 export const SELECT_PETS = `SELECT ${PET_ROW} FROM pets`
 
-/** Returns the page that a list reads. A category without a status has one for each: its index has the status before the id. */
+/** Returns the page that a list reads; one for each status if it shows several of them: an index has the status before the id. */
 export function pagesOfList(query: PetList): Page[] {
-  const { categoryId, status } = query
-  if (categoryId !== undefined && status === undefined)
-    return PET_STATUSES.flatMap((each) => pagesOfList({ ...query, status: each }))
+  const { categoryId, status, inShop } = query
+  if (status === undefined && (categoryId !== undefined || inShop))
+    return statusesOf(query).flatMap((each) => pagesOfList({ ...query, status: each }))
   const page = { ...query, select: SELECT_PETS, filters: filterColumns(query) }
   if (categoryId === undefined) return [page]
-  const category = { column: FIELDS.categoryId.column, value: categoryId }
-  return [{ ...page, index: 'pets_by_category', filters: [category, ...page.filters] }]
+  const category = { column: FIELDS.categoryId.column, value: categoryId, isRare: true }
+  return [{ ...page, filters: [category, ...page.filters] }]
 }
 
 /** Makes the list of the rows of its pages. */
-export function listOf(rows: readonly ColumnValue[][], { categoryId, after, limit }: PetList): Pet[] {
+export function listOf(rows: readonly ColumnValue[][], { categoryId, inShop, after, limit }: PetList): Pet[] {
   const found = rows.map(petOf)
-  if (categoryId === undefined) return after === undefined ? found : found.toReversed()
+  if (categoryId === undefined && !inShop) return after === undefined ? found : found.toReversed()
   const newestFirst = found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
   return after === undefined ? newestFirst.slice(0, limit) : newestFirst.slice(-limit)
 }
 
-/** Returns the columns and values of the filters that are given. */
 function filterColumns(filters: Filters): Filter[] {
   const given: Filter[] = []
   for (const name of FILTER_NAMES) {
@@ -63,10 +71,9 @@ function filterColumns(filters: Filters): Filter[] {
 /** Counts the animals of the category $1. */
 export const COUNT_IN_CATEGORY = PET_STATUSES.map((status) => {
   const counted = `SELECT 1 FROM pets WHERE category_id = $1 AND status = '${status}' LIMIT ${COUNTED_MOST}`
-  return `SELECT '${status}', count(*) FROM (${counted}) AS counted`
+  return `SELECT '${status}' AS status, count(*) AS count FROM (${counted}) AS counted`
 }).join(' UNION ALL ')
 
-/** Converts rows of a status and a count. */
-export function countsOf(rows: readonly ColumnValue[][]): Record<PetStatus, number> {
-  return Object.fromEntries(rows.map(([status, count]) => [status, Number(count)])) as Record<PetStatus, number>
+export function countsOf(rows: readonly Row[]): Record<PetStatus, number> {
+  return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)])) as Record<PetStatus, number>
 }

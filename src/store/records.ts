@@ -1,5 +1,6 @@
-// Describes every table that a store keeps, and its rows in the same form for every engine, for copies.
-import { ADDITION_COLUMNS, COLUMN_TYPES } from './pet-columns.ts'
+// Whole records, for copies: every table that a store keeps, and how its rows are read and written, in the same form for every engine.
+import { NEW_COLUMNS } from './pet-columns.ts'
+import { insertRows, type Row, type Sql, type Statements } from './sql.ts'
 
 /** Integers are bigint, so that they stay exact. */
 export type Value = string | bigint | Buffer | null
@@ -8,99 +9,69 @@ export type StoredRecord = Record<string, Value>
 export interface Kind {
   /** The name of the table, the same in every engine. */
   name: string
-  columns: Record<string, 'text' | 'integer' | 'bytes'>
+  columns: readonly string[]
   /** The columns of the primary key: integers, and text, which every engine sorts by its bytes. */
   key: readonly string[]
-  /** Whether the database refuses to change or remove records of this kind. */
-  appendOnly?: true
+  /** Whether the database assigns the ids. */
+  isCounted?: true
 }
 
 /** The tables that a copy copies, in an order that keeps references valid: a key after its account. */
 export const KINDS: readonly Kind[] = [
   {
     name: 'accounts',
-    columns: {
-      id: 'text',
-      email: 'text',
-      email_folded: 'text',
-      password_hash: 'text',
-      created_at: 'integer',
-      role: 'text',
-    },
+    columns: ['id', 'email', 'email_folded', 'password_hash', 'created_at', 'role'],
     key: ['id'],
   },
   {
     name: 'api_keys',
-    columns: {
-      id: 'text',
-      account_id: 'text',
-      name: 'text',
-      hash: 'bytes',
-      environment: 'text',
-      last_four: 'text',
-      created_at: 'integer',
-      expires_at: 'integer',
-      revoked_at: 'integer',
-      last_used_at: 'integer',
-    },
+    columns: [
+      'id',
+      'account_id',
+      'name',
+      'hash',
+      'environment',
+      'last_four',
+      'created_at',
+      'expires_at',
+      'revoked_at',
+      'last_used_at',
+    ],
     key: ['id'],
   },
-  {
-    name: 'account_links',
-    columns: { hash: 'text', account_id: 'text', made_by: 'text', expires_at: 'integer' },
-    key: ['hash'],
-  },
+  { name: 'account_links', columns: ['hash', 'account_id', 'made_by', 'expires_at', 'replaces_hash'], key: ['hash'] },
   {
     name: 'usage_counts',
-    columns: { key_id: 'text', hour: 'integer', operation: 'text', status: 'integer', calls: 'integer' },
+    columns: ['key_id', 'hour', 'operation', 'status', 'calls'],
     key: ['key_id', 'hour', 'operation', 'status'],
   },
   {
     name: 'failed_requests',
-    columns: {
-      id: 'integer',
-      at: 'integer',
-      account_id: 'text',
-      key_id: 'text',
-      request_id: 'text',
-      operation: 'text',
-      status: 'integer',
-      code: 'text',
-      message: 'text',
-    },
+    columns: ['id', 'at', 'account_id', 'key_id', 'request_id', 'operation', 'status', 'code', 'message'],
     key: ['id'],
+    isCounted: true,
   },
   {
     name: 'idempotency_records',
-    columns: { account_id: 'text', key: 'text', fingerprint: 'bytes', pet_id: 'integer', created_at: 'integer' },
+    columns: ['account_id', 'key', 'fingerprint', 'pet_id', 'created_at'],
     key: ['account_id', 'key'],
   },
   {
     name: 'audit_events',
-    columns: {
-      id: 'integer',
-      at: 'integer',
-      account_id: 'text',
-      action: 'text',
-      via: 'text',
-      subject: 'text',
-      detail: 'text',
-    },
+    columns: ['id', 'at', 'account_id', 'action', 'via', 'subject', 'detail'],
     key: ['id'],
-    appendOnly: true,
+    isCounted: true,
   },
-  {
-    name: 'imports',
-    columns: { hash: 'text', file: 'text', rows_done: 'integer', rows_total: 'integer', updated_at: 'integer' },
-    key: ['hash'],
-  },
-  { name: 'categories', columns: { number: 'integer', name: 'text', name_folded: 'text' }, key: ['number'] },
-  { name: 'pets', columns: { id: 'integer', ...COLUMN_TYPES, ...ADDITION_COLUMNS }, key: ['id'] },
+  { name: 'imports', columns: ['hash', 'file', 'rows_done', 'rows_total', 'updated_at'], key: ['hash'] },
+  { name: 'categories', columns: ['number', 'name', 'name_folded'], key: ['number'] },
+  { name: 'pets', columns: ['id', ...NEW_COLUMNS], key: ['id'], isCounted: true },
 ]
 
 /** The tables that a copy omits, and why. Each table of an engine is either here or in `KINDS`; a test checks it. */
 export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   sessions: 'people sign in again',
+  uploads: 'files are kept for an hour; people choose them again',
+  upload_parts: 'belongs to uploads',
   pet_counts: 'the target counts the animals itself as they are written',
   pet_counts_progress: 'belongs to pet_counts',
   pet_words: 'derived from the names of animals; the service on the target fills it',
@@ -111,7 +82,6 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   sqlite_sequence: "SQLite's own; the last ids are carried by `raiseLastId`",
 }
 
-/** A column that exists in a database. */
 export interface FoundColumn {
   table: string
   column: string
@@ -123,7 +93,7 @@ export function unknownAmong(found: readonly FoundColumn[]): string[] {
     if (Object.hasOwn(LEFT_BEHIND, table)) return []
     const kind = KINDS.find(({ name }) => name === table)
     if (kind === undefined) return [`table ${table}`]
-    return Object.hasOwn(kind.columns, column) ? [] : [`column ${table}.${column}`]
+    return kind.columns.includes(column) ? [] : [`column ${table}.${column}`]
   })
   return [...new Set(unknown)]
 }
@@ -134,7 +104,6 @@ export function whyUnknown(database: string, unknown: readonly string[]): string
   return `${database} has tables or columns that this program does not know: ${unknown.join(', ')}; nothing was changed. Run the newer program that made them.`
 }
 
-/** Returns the kind of a table. */
 export function kindOf(table: string): Kind {
   return KINDS.find(({ name }) => name === table)!
 }
@@ -144,8 +113,7 @@ export function titleOf({ name }: Pick<Kind, 'name'>): string {
   return name === 'pets' ? 'animals' : name.replaceAll('_', ' ')
 }
 
-/** The kinds whose ids the database assigns. */
-export const COUNTED_KINDS = KINDS.filter(({ key, columns }) => key.join() === 'id' && columns['id'] === 'integer')
+export const COUNTED_KINDS = KINDS.filter(({ isCounted }) => isCounted)
 
 export interface RecordStore {
   /** The tables and columns of the database that this program does not know, and so can neither copy nor compare. */
@@ -155,23 +123,50 @@ export interface RecordStore {
   read(kind: Kind, after: StoredRecord | undefined, limit: number): Promise<StoredRecord[]>
   /** Adds records unchanged, ids included: all of them or none. */
   write(kind: Kind, records: readonly StoredRecord[]): Promise<void>
-  /** Removes the records that have the key of one of these; resolves with their number. */
-  remove(kind: Kind, records: readonly StoredRecord[]): Promise<number>
-
   /** The last id that was assigned, whether its record still exists or not; 0 before the first. */
   lastId(kind: Kind): Promise<bigint>
   /** Makes the database assign only ids above `id` from now on. */
   raiseLastId(kind: Kind, id: bigint): Promise<void>
 }
 
-/** Converts a row as a driver read it into a record. */
-export function asRecord({ columns }: Kind, row: Record<string, unknown>): StoredRecord {
+/** What each engine does in its own way. */
+interface OwnRecords extends Pick<RecordStore, 'unknown' | 'lastId' | 'raiseLastId'> {
+  /** Follows animals that were written, with any ids, in the same transaction. */
+  petsWritten: (records: readonly StoredRecord[]) => Statements<void>
+}
+
+export function recordStore(sql: Sql, { petsWritten, ...own }: OwnRecords): RecordStore {
+  return {
+    ...own,
+
+    count: async ({ name }) => Number((await sql.read(`SELECT count(*) AS count FROM ${name}`))[0]!['count']),
+
+    async read(kind, after, limit) {
+      const { name, columns, key } = kind
+      const behind = after && `WHERE (${key.join()}) > (${key.map((_, index) => `$${index + 1}`).join()})`
+      const select = `SELECT ${columns.join()} FROM ${name} ${behind ?? ''} ORDER BY ${key.join()} LIMIT ${limit}`
+      const rows = await sql.read(select, ...(after === undefined ? [] : key.map((column) => after[column]!)))
+      return rows.map((row) => recordOf(kind, row))
+    },
+
+    write({ name, columns }, records) {
+      return sql.transaction(function* () {
+        const rows = records.map((record) => columns.map((column) => record[column]!))
+        yield* insertRows(name, columns, rows)
+        if (name === 'pets') yield* petsWritten(records)
+      })
+    },
+  }
+}
+
+/** Makes the values of both engines comparable. */
+function recordOf({ columns }: Kind, row: Row): StoredRecord {
   return Object.fromEntries(
-    Object.entries(columns).map(([column, type]) => {
-      const value = row[column] as string | number | bigint | Uint8Array | null
-      if (value === null) return [column, null]
-      if (type === 'integer') return [column, BigInt(value as number | bigint)]
-      return [column, type === 'bytes' ? Buffer.from(value as Uint8Array) : storable(value as string)]
+    columns.map((column): [string, Value] => {
+      const value = row[column] as Value | number | Uint8Array
+      if (typeof value === 'number') return [column, BigInt(value)]
+      if (value instanceof Uint8Array) return [column, Buffer.from(value)]
+      return [column, typeof value === 'string' ? storable(value) : value]
     }),
   )
 }

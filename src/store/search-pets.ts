@@ -8,10 +8,10 @@ import { FILTER_NAMES } from '../contract/list-query.ts'
 import { type Pet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
 import { COUNTED_MOST } from './category-store.ts'
 import { type ColumnValue, petOf } from './pet-columns.ts'
+import { statusesOf } from './pet-list.ts'
 import type { FoundPets, PetSearch, Place } from './store.ts'
 import { inSlices } from '../timing.ts'
 
-/** How an engine reads its index. */
 export interface WordIndex {
   /**
    * Resolves with the newest animals that the chore has not reached, and those that were renamed since: `limit` of each at most.
@@ -27,7 +27,7 @@ export interface WordIndex {
   indexBatch(): Promise<boolean>
 }
 
-export interface IndexedWord {
+interface IndexedWord {
   place: Place
   pet: Pet | undefined
 }
@@ -54,7 +54,7 @@ export async function searchPets(index: WordIndex, query: PetSearch): Promise<Fo
   const { pets, isWhole } = await index.unindexed(UNINDEXED)
   const words = await index.words({ word: prefix, id: INT64_MIN }, prefix + LAST_CHARACTER, COUNTED_MOST)
   const candidates = new Map([...pets, ...words.flatMap(({ pet }) => pet ?? [])].map((pet) => [pet.id, pet]))
-  const ofAnyStatus = { ...query, status: undefined }
+  const ofAnyStatus = { ...query, status: undefined, inShop: false }
   const matches = (
     await inSlices([...candidates.values()], (pet) => (placeOf(pet, prefix, ofAnyStatus) ? [pet] : []))
   ).flat()
@@ -114,7 +114,8 @@ async function pageByWord(
 
 function hasFilters(pet: Pet, query: PetSearch): boolean {
   const isCategory = query.categoryId === undefined || query.categoryId === pet.categoryId
-  return isCategory && FILTER_NAMES.every((name) => query[name] === undefined || query[name] === pet[name])
+  const isShown = !query.inShop || statusesOf(query).includes(pet.status)
+  return isCategory && isShown && FILTER_NAMES.every((name) => query[name] === undefined || query[name] === pet[name])
 }
 
 interface Match {
@@ -135,7 +136,7 @@ function placeOf(pet: Pet, prefix: string, query: PetSearch): Place | undefined 
 }
 
 /**
- * How many UTF-16 code units of a text are folded, of its own and of its decomposed characters. A name has at most 510 of its own.
+ * How many UTF-16 code units are folded: of the text, and then of its decomposed characters. A name has at most 510.
  * Few characters decompose to more than 4 units, but U+FDFA to 18: only the beginning of a name that repeats it is searched.
  */
 const FOLDED_LENGTH = { own: 512, decomposed: 1024 }
@@ -156,7 +157,7 @@ const IGNORED = /[\p{M}\p{Cf}]/gu
 const WORD = /[\p{L}\p{N}\p{S}]+/gu
 
 /** Compares by the UTF-8 bytes of the word, as both engines do, then by the id. */
-export function comparePlaces(one: Place, other: Place): number {
+function comparePlaces(one: Place, other: Place): number {
   if (one.word !== other.word) return isBefore(one.word, other.word) ? -1 : 1
   return one.id < other.id ? -1 : Number(one.id > other.id)
 }

@@ -1,33 +1,24 @@
 // The interface that the service requires of a database engine. SQLite and PostgreSQL implement it; one suite tests both.
-import type { Filters } from '../contract/list-query.ts'
-import type { Environment } from '../contract/operations.ts'
+import type { Filters, ListQuery } from '../contract/list-query.ts'
+import type { Environment } from '../contract/environments.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
-import type { AccountStore, AuditEvent } from './account-store.ts'
-import type { PeopleStore } from './people-store.ts'
-import type { CategoryStore } from './category-store.ts'
-import type { ImportStore } from './imports.ts'
-import type { PartitionStore } from './partition-store.ts'
+import type { AuditEvent } from './account-store.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
 import type { Addition } from './pet-columns.ts'
 import type { PetList } from './pet-list.ts'
 import type { RecordStore } from './records.ts'
+import type { sharedParts } from './shared-parts.ts'
 
-export interface Store {
+export interface Store extends ReturnType<typeof sharedParts> {
   /** What opening the database has done, with warnings for the operator. */
   opened: Opened
   pets: PetStore
-  categories: CategoryStore
-  accounts: AccountStore & PeopleStore
-  imports: ImportStore
   /** Everything in the store, row by row, for copies. */
   records: RecordStore
-  /** Undefined if the engine has no partitions. */
-  partitions: PartitionStore | undefined
   /**
    * Returns a number that differs whenever data may have changed since the last call, in this or another process. So a
-   * response cached for one version is never stale. Every write moves the version, except for bookkeeping, which must
-   * not be cached: usage counts, failed requests, sessions, idempotency records, imports, the audit trail and the index
-   * of the search. Returns undefined if the engine can't tell cheaply.
+   * response cached for one version is never stale: every write moves the version. Returns undefined if the engine can't tell
+   * cheaply.
    */
   version(): number | undefined
   /**
@@ -94,7 +85,7 @@ export class CannotCloseStore extends StoreUnavailable {
   override name = 'CannotCloseStore'
 }
 
-/** Commits of data, and the writes in them. PostgreSQL counts only creates without idempotency key, which share commits. */
+/** Commits, and the writes in them. PostgreSQL counts only creates without idempotency key, which share commits. */
 export interface CommitStats {
   commits: number
   writes: number
@@ -105,7 +96,6 @@ export interface ConnectionStats {
   idle: number
   /** Connections of overdue writes, kept open until the answer comes. */
   parked: number
-  /** Calls that wait for a connection. */
   waiting: number
   /** The server that the last connection was opened to. */
   host: string | undefined
@@ -113,17 +103,14 @@ export interface ConnectionStats {
 }
 
 /** Receives what an engine reports to the operator while it runs; each event is a line of the log. */
-export type Report = (event: StoreEvent) => void
-export interface StoreEvent {
-  level: 'notice' | 'warn' | 'error'
-  message: string
-  details?: object
-}
+export type Report = (event: { level: 'notice' | 'warn' | 'error'; message: string; details?: object }) => void
 
-/** Receives the name of a call, such as `pets.create`, and its duration when it has ended. */
-export type Observe = (call: string, seconds: number) => void
+/**
+ * Receives the name of a call that begins, such as `pets.create`. Returns a function to call when it has ended, or undefined if
+ * this call is not observed.
+ */
+export type Observe = (call: string) => (() => void) | undefined
 
-/** How a store is opened. */
 export interface OpenOptions {
   /** Whether a copy that was interrupted may be opened. */
   unfinished?: boolean
@@ -133,11 +120,13 @@ export interface OpenOptions {
   lockWaitMs?: number
   /** Given for a store that serves requests; SQLite then syncs its commits outside the event loop. */
   serving?: ServingOptions
+  /** Whether a command opens it, whose statements may take hours. */
+  isCommand?: true
   /** How many processes of the instance open this database and share the connections of the instance. */
   processes?: number
-  /** Receives events while the store is open. */
   report?: Report
-  /** Receives the duration of each call to a part of the store. */
+  /** Receives a sentence while opening waits for others: what a migration waits for. */
+  onWait?: (message: string) => void
   observe?: Observe | undefined
 }
 
@@ -174,11 +163,6 @@ export class CannotOpenStore extends Error {
   }
 }
 
-/** The animals can't be moved into partitions, or distributed. */
-export class PartitionRefused extends CannotOpenStore {
-  override name = 'PartitionRefused'
-}
-
 /** The database does not exist, and the caller did not ask to create it. */
 export class NoDatabase extends CannotOpenStore {
   override name = 'NoDatabase'
@@ -206,9 +190,11 @@ export interface PetStore {
   addition(id: bigint): Promise<Addition | undefined>
 
   /**
-   * Resolves with at most `limit` animals, by id descending: with that status and category, if given, and with the highest ids,
-   * those below `before`, or the lowest ones above `after`. A query has `before` or `after`, or neither.
+   * Resolves with at most `limit` animals that pass the filters, by id descending: those with the highest ids, the highest below
+   * `before`, or the lowest above `after`. A query has at most one of these two. As JSON, resolves with each animal as `renderPet`
+   * renders it.
    */
+  list(query: Omit<ListQuery, 'after'>, as: 'json'): Promise<string[]>
   list(query: PetList): Promise<Pet[]>
 
   /**
@@ -235,6 +221,9 @@ export interface PetStore {
   /** Counts the animals of each status; as fast with ten million as with ten. */
   countByStatus(): Promise<Record<PetStatus, number>>
 
+  /** Keeps `countByStatus` fast: counts a batch of the animals added since for good. Resolves with whether more wait. */
+  settleCounts(): Promise<boolean>
+
   /** Counts the animals of each status in a category, each at most up to `COUNTED_MOST`, which means so many or more. */
   countInCategory(categoryId: bigint): Promise<Record<PetStatus, number>>
 
@@ -249,9 +238,8 @@ export interface Place {
 }
 
 /** A search by filters and at least one word. Each word, as `wordsOf` folds it, must begin a word of the name. */
-export interface PetSearch extends Filters {
+export interface PetSearch extends Filters, Pick<PetList, 'categoryId' | 'inShop'> {
   words: readonly string[]
-  categoryId?: bigint | undefined
   limit: number
   /** Only animals behind this place, the `next` of the previous page. */
   after?: Place | undefined

@@ -1,4 +1,5 @@
-// Runs in the first process of an instance: starts its workers, replaces those that end or hang, and broadcasts to all of them.
+// Runs in the first process of an instance: starts its workers, replaces those that end or hang, broadcasts to all of them, and stops
+// them within the time of http/lifecycle.ts.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import module from 'node:module'
@@ -9,26 +10,26 @@ import { fileURLToPath } from 'node:url'
 import type { Config } from '../config.ts'
 import { VERSION } from '../contract/operations.ts'
 import type { Timeouts } from '../http/app.ts'
-import type { ConnectionLeases } from '../http/connection-limit.ts'
 import type { Metrics, Snapshot } from '../http/metrics.ts'
 import { type Lifecycle, WORKER_STOP_WITHIN_MS } from '../http/lifecycle.ts'
 import type { Log } from '../log.ts'
-import { isInMemory } from '../store/database-address.ts'
+import { isInMemory } from '../store/database/database-address.ts'
 import { CannotOpenStore, StoreUnavailable } from '../store/store.ts'
-import { withinTime } from '../timing.ts'
-import { Channel } from './channel.ts'
+import { Overdue, withinTime } from '../timing.ts'
 import {
   type Broadcast,
   CALL_LIMIT_MS,
+  Channel,
   type FirstProcessMethods,
   HEARTBEAT_MS,
   type OnBroadcast,
-  type Shared,
+  PeerEnded,
+  PeerFailed,
   WORKER_ARGUMENT,
   type WorkerMethods,
-} from './shared.ts'
+} from './channel.ts'
 
-/** CRASH_LOOP workers in a row that each end within YOUNG_MS of their start are a crash loop. */
+/** CRASH_LOOP workers that each replace the one before and end within YOUNG_MS of their start are a crash loop. */
 const YOUNG_MS = 5000
 const CRASH_LOOP = 5
 const REPLACE_AFTER_MS = 100
@@ -52,13 +53,11 @@ const RUNNER = isSea()
   ? { execPath: EXECUTABLE, argv0: process.argv0, execArgv: [] }
   : { execArgv: process.execArgv.filter((argument) => argument.startsWith('--max-')) }
 
-export interface WorkersParts {
+interface WorkersParts {
   config: Config
   log: Log
   lifecycle: Lifecycle
   timeouts: Timeouts | undefined
-  shared: Shared
-  leases: ConnectionLeases
   /** Its listening socket is shared with the workers: connections that a worker has not accepted when it ends go to another process. */
   server: Server
   metrics: Metrics | undefined
@@ -73,8 +72,9 @@ interface Worker {
   child: ChildProcess
   channel: Channel<WorkerMethods>
   startedAt: number
+  /** How many of those that it replaces ended young, one after another. */
+  earlyExits: number
   serves: boolean
-  /** Pings without an answer. */
   unanswered: number
   /** Its metrics at the last scrape, kept so that the instance's counters do not fall when it ends. */
   snapshot: Snapshot | undefined
@@ -86,7 +86,6 @@ export class Workers {
   /** The sum of the counters of workers that have ended. */
   #ended: Promise<Snapshot> = Promise.resolve([])
   readonly #heartbeat: NodeJS.Timeout
-  #earlyExits = 0
   #hasGivenUp = false
   /** Whether the program is another version now than this process runs: then no worker can be started. */
   #isReplaced = false
@@ -100,9 +99,10 @@ export class Workers {
     this.#heartbeat = setInterval(() => this.#pingAll(), HEARTBEAT_MS).unref()
   }
 
-  /** Resolves when all workers accept connections. */
+  /** Resolves when all workers accept connections, except those that have ended or hung meanwhile: others replace them, as later too. */
   async start(): Promise<void> {
-    await Promise.all(Array.from({ length: this.#parts.config.workers - 1 }, () => this.#startOne()))
+    const starts = Array.from({ length: this.#parts.config.workers - 1 }, () => this.#startOne(0))
+    await Promise.all(starts.map((start) => start.catch(unlessEnded)))
   }
 
   /** Resolves when every worker except the sender has handled the broadcast, failed, or not answered in time. */
@@ -132,14 +132,13 @@ export class Workers {
     await Promise.all([...this.#workers].map((worker) => this.#stopOne(worker)))
   }
 
-  async #startOne(): Promise<void> {
-    const { config, timeouts, leases, lifecycle } = this.#parts
-    const child = await this.#fork()
+  async #startOne(earlyExits: number): Promise<void> {
+    const { config, timeouts, lifecycle } = this.#parts
+    const child = await this.#fork(earlyExits)
     const channel = new Channel<WorkerMethods>(child, this.#methodsFor(child))
     const startedAt = performance.now()
-    const worker = { child, channel, startedAt, serves: false, unanswered: 0, snapshot: undefined }
+    const worker = { child, channel, startedAt, earlyExits, serves: false, unanswered: 0, snapshot: undefined }
     this.#workers.add(worker)
-    leases.add(child, () => channel.call('giveBackSlots'))
     child.once('exit', (code, signal) => this.#onExit(worker, code, signal))
     try {
       const started = channel.call('start', VERSION, config, timeouts)
@@ -147,7 +146,7 @@ export class Workers {
       const version = await withinTime(started, START_WITHIN_MS)
       if (version !== VERSION) {
         this.#isReplaced = true
-        throw new Error(`the program was replaced by version ${version}: restart the service`)
+        throw new PeerFailed(`the program was replaced by version ${version}: restart the service`)
       }
       worker.serves = true
     } catch (error) {
@@ -157,20 +156,15 @@ export class Workers {
   }
 
   #methodsFor(child: ChildProcess): FirstProcessMethods {
-    const { shared, server, onBroadcast, leases, isStoreOpen } = this.#parts
+    const { server, onBroadcast, isStoreOpen } = this.#parts
     return {
-      ...shared,
-      lease: shared.lease!,
       broadcast: async (event) => {
         await Promise.allSettled([onBroadcast[event](), this.broadcast(event, child)])
       },
-      leaseSlots: (wanted) => leases.lease(child, wanted),
       sendSocket: () =>
         new Promise((resolve, reject) => {
           if (this.#isStopping()) throw new Error('the service is stopping')
-          child.send('socket', server, {}, (error) =>
-            error === null ? resolve(leases.leaseShare(child)) : reject(error),
-          )
+          child.send('socket', server, {}, (error) => (error === null ? resolve() : reject(error)))
         }),
       isStoreOpen,
       fail: (message) => {
@@ -181,7 +175,7 @@ export class Workers {
   }
 
   /** Starts a process. If the system refuses, rejects, and starts a worker later. */
-  async #fork(): Promise<ChildProcess> {
+  async #fork(earlyExits: number): Promise<ChildProcess> {
     const compileCache = module.getCompileCacheDir?.()
     try {
       const child = fork(PROGRAM, {
@@ -194,15 +188,15 @@ export class Workers {
       // Ignores that a signal or message failed: the child has ended, and its exit event is handled.
       return child.on('error', () => {})
     } catch (error) {
-      this.#startAfter(TRY_AGAIN_AFTER_MS)
+      this.#startAfter(TRY_AGAIN_AFTER_MS, earlyExits)
       throw error
     }
   }
 
-  #startAfter(ms: number): void {
+  #startAfter(ms: number, earlyExits: number): void {
     setTimeout(() => {
       if (this.#isStopping() || this.#hasGivenUp) return
-      this.#startOne().catch((error: unknown) => {
+      this.#startOne(earlyExits).catch((error: unknown) => {
         if (!this.#isStopping()) this.#parts.log.error({ error }, 'a worker could not start')
       })
     }, ms)
@@ -224,9 +218,8 @@ export class Workers {
   }
 
   #onExit(worker: Worker, code: number | null, signal: string | null): void {
-    const { leases, metrics, log } = this.#parts
+    const { metrics, log } = this.#parts
     this.#workers.delete(worker)
-    leases.forget(worker.child)
     if (this.#isStopping()) return
     const { snapshot } = worker
     if (snapshot !== undefined) this.#ended = this.#ended.then((sum) => metrics!.sum([sum, withoutGauges(snapshot)]))
@@ -235,14 +228,14 @@ export class Workers {
       return
     }
     const isYoung = performance.now() - worker.startedAt < YOUNG_MS
-    this.#earlyExits = isYoung ? this.#earlyExits + 1 : 0
+    const earlyExits = isYoung ? worker.earlyExits + 1 : 0
     log.error({ worker: worker.child.pid, code, signal }, 'a worker ended; another one replaces it')
-    if (this.#earlyExits >= CRASH_LOOP) {
+    if (earlyExits >= CRASH_LOOP) {
       const message = `${CRASH_LOOP} workers in a row ended within ${YOUNG_MS / 1000} s of their start; the log above says how.`
       this.#parts.onBroken(new Error(message))
       return
     }
-    this.#startAfter(isYoung ? REPLACE_AFTER_MS : 0)
+    this.#startAfter(isYoung ? REPLACE_AFTER_MS : 0, earlyExits)
   }
 
   #isStopping(): boolean {
@@ -259,6 +252,10 @@ export class Workers {
     }
     await ended
   }
+}
+
+function unlessEnded(error: unknown): void {
+  if (!(error instanceof PeerEnded || error instanceof Overdue)) throw error
 }
 
 /** Drops gauges: unlike counters they describe only processes that run. */

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test'
-import { ConsoleClient } from '../console-client.ts'
-import { PASSWORD, type Petstore, type PetstoreOptions, startPetstore } from '../harness.ts'
+import { ConsoleClient } from '../harness/console-client.ts'
+import { PASSWORD, type Petstore, type PetstoreOptions, startPetstore } from '../harness/harness.ts'
 import { findChromium, launchChromium } from './chromium.ts'
 
 export interface Browsing {

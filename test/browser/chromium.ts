@@ -2,6 +2,8 @@
 // shell comes first: it is the same browser without a window's user interface, at half the processor time.
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from '@playwright/test'
+import { keptIn } from '../../assurance/harness/processes.ts'
+import { folderUntilExit } from '../harness/command.ts'
 
 const PLACES = [
   '/usr/bin/chromium-headless-shell',
@@ -33,5 +35,5 @@ export function findChromium(): string | undefined {
 export function launchChromium(executablePath: string): Promise<Browser> {
   // Chromium's sandbox does not work for root, as in a container.
   const args = process.getuid?.() === 0 ? [...ARGUMENTS, '--no-sandbox'] : ARGUMENTS
-  return chromium.launch({ executablePath, args, headless: true })
+  return chromium.launch({ executablePath, args, env: keptIn(folderUntilExit()), headless: true })
 }

@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import type { Browser, Page } from '@playwright/test'
 import { readConfig } from '../../src/config.ts'
 import { createLog } from '../../src/log.ts'
@@ -10,7 +11,7 @@ import { signIn } from './browsing.ts'
 import { findChromium, launchChromium } from './chromium.ts'
 import { fillStore, SAMPLE_EMAIL, SAMPLE_PASSWORD } from './sample-store.ts'
 
-const FOLDER = new URL('../../docs/screenshots/', import.meta.url).pathname
+const FOLDER = fileURLToPath(new URL('../../docs/screenshots/', import.meta.url))
 const DESKTOP = { width: 1280, height: 860 }
 const PHONE = { width: 360, height: 740 }
 

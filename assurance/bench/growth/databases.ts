@@ -1,9 +1,8 @@
 // Creates one database of each size. All exist at the same time, so that each round can measure all of them.
-import { askPostgres } from '../../harness/ask-postgres.ts'
 import { say } from '../../harness/say.ts'
 import { readConfig } from '../../../src/config.ts'
 import type { NewPet, PetStatus } from '../../../src/contract/pets.ts'
-import { openStore } from '../../../src/store/open-store.ts'
+import { openStore } from '../../../src/store/opening/open-store.ts'
 import type { Store } from '../../../src/store/store.ts'
 import type { BenchServer } from './engines.ts'
 
@@ -20,15 +19,12 @@ export interface GrownStores extends AsyncDisposable {
   stores: GrownStore[]
 }
 
-/** With partitions, all stores but the first one, which is one table, are in partitions. */
 export async function growAll(server: BenchServer, sizes: readonly number[]): Promise<GrownStores> {
   const stores: GrownStore[] = []
   for (const size of sizes) {
     const started = performance.now()
     const url = await server.newDatabase()
     const store = await openStore(readConfig({}, { DATABASE_URL: url }).database)
-    if (server.partitions !== undefined && stores.length > 0)
-      await partition(store, url, Math.ceil(size / server.partitions), size)
     stores.push({ size, store })
     let next = 0
     const fill = async () => {
@@ -50,16 +46,6 @@ export async function growAll(server: BenchServer, sizes: readonly number[]): Pr
       for (const { store } of stores) await store.close()
     },
   }
-}
-
-/** Makes all partitions beforehand: the chore would not keep up with so small ones. */
-async function partition(store: Store, url: string, step: number, size: number): Promise<void> {
-  await store.partitions!.split(BigInt(step), () => {})
-  for (let id = step; id < size; id += step) {
-    await askPostgres(url, `SELECT setval('pets_id_seq', ${id})`)
-    await store.partitions!.keepAhead()
-  }
-  await askPostgres(url, "SELECT setval('pets_id_seq', 1, FALSE)")
 }
 
 /** The oldest fifth of the animals is sold. Of the newer animals one in ten is pending, and the others are available. */

@@ -12,8 +12,6 @@ export interface BenchServer extends AsyncDisposable {
   version: string
   /** Creates a database and returns its address, for DATABASE_URL. */
   newDatabase(): Promise<string>
-  /** In how many partitions the animals are; undefined for one table. */
-  partitions?: number
   /** Finishes the background work that filling the databases has caused. */
   settle(): Promise<void>
 }
@@ -57,13 +55,4 @@ const postgres: BenchEngine = {
   },
 }
 
-/** Compares one table with partitions: "last : first" is the ratio between them. */
-const partitioned: BenchEngine = {
-  name: 'Partitions',
-  async start() {
-    const server = await postgres.start()
-    return { ...server, version: `${server.version}: one table, then 32 partitions`, partitions: 32 }
-  },
-}
-
-export const ENGINES: readonly BenchEngine[] = [sqlite, postgres, partitioned]
+export const ENGINES: readonly BenchEngine[] = [sqlite, postgres]

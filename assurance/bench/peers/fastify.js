@@ -20,11 +20,11 @@ app.addHook('onRequest', async (request, reply) => {
 })
 app.get('/v1/pets', { schema: { response: { 200: { type: 'array', items: pet } } } }, async ({ query }) => list(query))
 app.get('/v1/pets/:id', { schema: { response: { 200: pet } } }, async ({ params }, reply) => {
-  const found = get(params.id)
+  const found = await get(params.id)
   return found ?? reply.code(404).send(NOT_FOUND)
 })
 app.post('/v1/pets', { schema: { body: newPet, response: { 201: pet } } }, async ({ body }, reply) =>
-  reply.code(201).send(create(body)),
+  reply.code(201).send(await create(body)),
 )
 await app.listen({ host: '127.0.0.1', port: 0 })
 listening(app.server.address().port)

@@ -1,4 +1,4 @@
-// The service as one would write it in Go: net/http, database/sql and the SQLite driver that most use.
+// The service as one would write it in Go: net/http, database/sql and the drivers that most use.
 package main
 
 import (
@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 
+	_ "github.com/jackc/pgx/v4/stdlib"
 	_ "github.com/mattn/go-sqlite3"
 )
 
@@ -33,20 +34,27 @@ type apiError struct {
 
 type store struct{ insert, page, pageOfStatus, one *sql.Stmt }
 
-// Writes have one connection, since SQLite has one writer; reads have several.
-func open(path string) store {
-	reads, writes := connect(path, 4), connect(path, 1)
+func open(address, driver string) store {
+	var reads, writes *sql.DB
+	if driver == "sqlite" {
+		// database/sql gives a connection to one goroutine at a time, so SQLite's own mutex is not needed.
+		file := "file:" + address + "?_synchronous=FULL&_busy_timeout=5000&_mutex=no"
+		// Writes have one connection, since SQLite has one writer; reads have several.
+		reads, writes = connect("sqlite3", file, 4), connect("sqlite3", file, 1)
+	} else {
+		reads = connect(driver, address+"?sslmode=disable", 10)
+		writes = reads
+	}
 	return store{
-		insert:       prepare(writes, "INSERT INTO pets (name, categoryId, status) VALUES (?, ?, ?)"),
-		page:         prepare(reads, "SELECT * FROM pets WHERE id < ? ORDER BY id DESC LIMIT ?"),
-		pageOfStatus: prepare(reads, "SELECT * FROM pets WHERE status = ? AND id < ? ORDER BY id DESC LIMIT ?"),
-		one:          prepare(reads, "SELECT * FROM pets WHERE id = ?"),
+		insert:       prepare(writes, `INSERT INTO pets (name, "categoryId", status) VALUES ($1, $2, $3) RETURNING id`),
+		page:         prepare(reads, "SELECT * FROM pets WHERE id < $1 ORDER BY id DESC LIMIT $2"),
+		pageOfStatus: prepare(reads, "SELECT * FROM pets WHERE status = $1 AND id < $2 ORDER BY id DESC LIMIT $3"),
+		one:          prepare(reads, "SELECT * FROM pets WHERE id = $1"),
 	}
 }
 
-// database/sql gives a connection to one goroutine at a time, so SQLite's own mutex is not needed.
-func connect(path string, connections int) *sql.DB {
-	db, err := sql.Open("sqlite3", "file:"+path+"?_synchronous=FULL&_busy_timeout=5000&_mutex=no")
+func connect(driver, address string, connections int) *sql.DB {
+	db, err := sql.Open(driver, address)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -113,8 +121,12 @@ func (s store) read(status string, before int64, limit int) ([]pet, error) {
 
 func (s store) get(w http.ResponseWriter, r *http.Request) {
 	var p pet
-	row := s.one.QueryRow(strings.TrimPrefix(r.URL.Path, "/v1/pets/"))
-	switch err := row.Scan(&p.ID, &p.Name, &p.CategoryID, &p.Status); err {
+	id, err := strconv.ParseInt(strings.TrimPrefix(r.URL.Path, "/v1/pets/"), 10, 64)
+	if err != nil {
+		fail(w, http.StatusNotFound, "not_found", "No such animal")
+		return
+	}
+	switch err := s.one.QueryRow(id).Scan(&p.ID, &p.Name, &p.CategoryID, &p.Status); err {
 	case nil:
 		send(w, http.StatusOK, p)
 	case sql.ErrNoRows:
@@ -130,11 +142,7 @@ func (s store) create(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "invalid_body", err.Error())
 		return
 	}
-	result, err := s.insert.Exec(p.Name, p.CategoryID, p.Status)
-	if err == nil {
-		p.ID, err = result.LastInsertId()
-	}
-	if err != nil {
+	if err := s.insert.QueryRow(p.Name, p.CategoryID, p.Status).Scan(&p.ID); err != nil {
 		fail(w, http.StatusInternalServerError, "internal", err.Error())
 		return
 	}
@@ -168,7 +176,7 @@ func authenticated(key string, next http.Handler) http.Handler {
 }
 
 func main() {
-	pets := open(os.Args[1])
+	pets := open(os.Args[1], os.Args[3])
 	mux := http.NewServeMux()
 	mux.HandleFunc("/v1/pets/", pets.get)
 	mux.HandleFunc("/v1/pets", func(w http.ResponseWriter, r *http.Request) {

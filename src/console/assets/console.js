@@ -41,13 +41,54 @@ for (const source of document.querySelectorAll('[data-copy], [data-copy-field]')
 for (const input of document.querySelectorAll('[data-copy-field]'))
   input.addEventListener('focus', () => input.select())
 
+/** The row that a step has replaced, and until when its new buttons ignore the second press of a double click. */
+let replaced = { row: undefined, until: 0 }
+const DOUBLE_CLICK_MS = 600
+
 /** Sends a form only once, even if its button is pressed twice; the server would not process it twice either. */
-for (const form of document.querySelectorAll('form[method="post"]')) {
-  form.addEventListener('submit', (event) => {
-    if (form.dataset.sent) event.preventDefault()
-    form.dataset.sent = 'yes'
-  })
+addEventListener('submit', (event) => {
+  const form = event.target
+  if ((event.submitter?.formMethod || form.method) !== 'post') return
+  const isStep = form.matches('tbody .step')
+  if (form.dataset.sent || isStep) event.preventDefault()
+  if (isStep && form.closest('tr') === replaced.row && event.timeStamp < replaced.until) return
+  if (isStep && !form.dataset.sent) void takeStep(form, event.submitter)
+  form.dataset.sent = 'yes'
+})
+
+/** Takes the step of a row without leaving the list: replaces the row, the counts and the words by those of the answer. */
+async function takeStep(form, button) {
+  const body = new URLSearchParams(new FormData(form, button))
+  const response = await fetch(form.action, { method: 'POST', body }).catch(() => undefined)
+  const text = await response?.text().catch(() => undefined)
+  if (text === undefined) return sayUnreachable(form)
+  const isList = response.ok && new URL(response.url).pathname === location.pathname
+  const page = isList && new DOMParser().parseFromString(text, 'text/html')
+  const row = page && page.querySelector('tr.fresh')
+  // Another page says why the step was not taken, or asks to sign in.
+  if (!row && response.redirected) location.assign(response.url)
+  if (!row && !response.redirected) {
+    const chosen = { type: 'hidden', name: button.name, value: button.value }
+    form.append(Object.assign(document.createElement('input'), chosen))
+    form.submit()
+  }
+  if (!row) return
+  document.querySelector('tr.fresh')?.classList.remove('fresh')
+  form.closest('tr').replaceWith(row)
+  replaced = { row, until: performance.now() + DOUBLE_CLICK_MS }
+  row.querySelector('button').focus({ preventScroll: true })
+  for (const id of ['by-status', 'said'])
+    document.getElementById(id)?.replaceChildren(...(page.getElementById(id)?.childNodes ?? []))
 }
+
+/** Keeps the page, on which the step can be taken again: the server takes it only once. */
+function sayUnreachable(form) {
+  const problem = form.parentElement.querySelector('.problem') ?? document.createElement('p')
+  Object.assign(problem, { className: 'problem', role: 'alert', textContent: 'No connection. Try again.' })
+  form.before(problem)
+  delete form.dataset.sent
+}
+
 addEventListener('pageshow', () => {
   for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent
 })
@@ -66,13 +107,54 @@ async function waitForFirstRequest(tries) {
   } else if (tries > 0) setTimeout(() => void waitForFirstRequest(tries - 1), 2000)
 }
 
-/** Puts the focus on the search by `/`, as in other lists. */
-addEventListener('keydown', (event) => {
-  if (event.key !== '/' || event.ctrlKey || event.metaKey || event.target.matches('input, select, textarea')) return
-  const search = document.querySelector('[role="search"] input')
-  if (search) event.preventDefault()
-  search?.focus()
+/** Ticks all rows of the page with their box, and takes that back with one of them. */
+addEventListener('change', ({ target }) => {
+  const all = document.querySelector('.many [name="all"]')
+  if (target === all) for (const row of document.querySelectorAll('.pick input')) row.checked = all.checked
+  else if (target.name === 'pick' && !target.checked) all.checked = false
 })
+
+/** On a phone the categories are a line to scroll. */
+document.querySelector('.categories [aria-current]')?.scrollIntoView({ block: 'nearest' })
+
+/** Puts the focus on the first field of an animal's form when Edit opens it. */
+const edit = document.querySelector('.edit')
+edit?.querySelector('summary').addEventListener('click', () => {
+  edit.addEventListener('toggle', () => edit.querySelector('.field input')?.focus(), { once: true })
+})
+
+/** The keys of the list, as in other lists, which can be turned off: a user who dictates would press them by speaking. */
+const KEYS = { '/': 'Find an animal', n: 'Add one', j: 'Next', k: 'Previous', '?': 'These keys', Escape: 'Close' }
+const search = document.querySelector('[role="search"] input')
+if (search) addEventListener('keydown', pressKey)
+
+function pressKey(event) {
+  const isTyped = event.target.matches('input:not([type="checkbox"]), select, textarea, dialog *')
+  if (isTyped || event.ctrlKey || event.metaKey || event.altKey) return
+  if (localStorage.getItem('keys') === 'off' && event.key !== '?') return
+  const rows = [...document.querySelectorAll('.animals tbody th a')]
+  const at = rows.findIndex((row) => row.closest('tr').contains(event.target))
+  const found = { '/': search, n: document.querySelector('[aria-keyshortcuts="n"]'), j: rows[at + 1], k: rows[at - 1] }[
+    event.key
+  ]
+  if (found) event.preventDefault()
+  if (event.key === '?') showKeys()
+  else if (event.key === 'n') found?.click()
+  else found?.focus()
+}
+
+function showKeys() {
+  const dialog = Object.assign(document.createElement('dialog'), { className: 'panel', ariaLabel: 'Keys' })
+  const lines = Object.entries(KEYS).map(([key, words]) => `<li><kbd>${key}</kbd> ${words}</li>`)
+  dialog.innerHTML = `<ul class="added">${lines.join('')}</ul><form class="actions" method="dialog"><button class="button">Close</button>
+    <label><input type="checkbox" ${localStorage.getItem('keys') === 'off' ? '' : 'checked'}> Use these keys</label></form>`
+  dialog.addEventListener('close', () => {
+    localStorage.setItem('keys', dialog.querySelector(':checked') ? 'on' : 'off')
+    dialog.remove()
+  })
+  document.querySelector('main').append(dialog)
+  dialog.showModal()
+}
 
 /** Closes an open menu by Escape, which leaves the focus on its summary, and by a click or a focus outside of it. */
 for (const menu of document.querySelectorAll('details.menu')) {
@@ -85,6 +167,25 @@ for (const menu of document.querySelectorAll('details.menu')) {
     document.addEventListener(type, ({ target }) => {
       if (!menu.contains(target)) menu.open = false
     })
+}
+
+/** Makes the days of changes those of the browser's time zone. An entry without a time belongs to the day of the one before. */
+const days = [...document.querySelectorAll('.day')]
+if (days.length > 0) {
+  const long = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' })
+  let name = days[0].querySelector('h2').textContent
+  const byDay = Map.groupBy(document.querySelectorAll('.day li'), (entry) => {
+    const time = entry.querySelector(':scope > .quiet-text time')
+    return (name = time ? long.format(new Date(time.dateTime)) : name)
+  })
+  const local = Array.from(byDay, ([day, entries]) => {
+    const section = days[0].cloneNode(true)
+    section.querySelector('h2').textContent = day
+    section.querySelector('ol').replaceChildren(...entries)
+    return section
+  })
+  days[0].before(...local)
+  for (const day of days) day.remove()
 }
 
 /** Shows times relative to now, or as a local date; the full local time is for hover and for screen readers. */

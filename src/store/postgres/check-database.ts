@@ -1,15 +1,16 @@
 // Checks a PostgreSQL database for `petstore doctor`, without changing it.
-import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../check.ts'
-import { whyBehind } from '../partition-store.ts'
-import type { Database } from './connection.ts'
-import { parseConnection } from './connection-settings.ts'
-import { readShards, touchShards } from './distribution.ts'
-import { explain } from './failures.ts'
-import { lackingMigrations } from './migrate.ts'
+import { type Check, faultCheck, fine, problem, schemaCheck, unknownChecks, warning } from '../database/check.ts'
+import type { Database } from './pool/connection.ts'
+import { parseConnection } from './pool/connection-settings.ts'
+import { explain } from './pool/failures.ts'
+import { findIdFaults } from './ids.ts'
+import { findPartitions, lackingMigrations, MIGRATIONS } from './migrate.ts'
+import { findCreateFault } from './pets.ts'
 import { Pool } from './pool.ts'
-import { findCheck, readPartitions } from './partitions.ts'
+import { CannotOpenStore } from '../store.ts'
 import { readUnknown } from './records.ts'
 import { findMigrationObstacle, findMissingRights } from './rights.ts'
+import { findSchemaFaults } from './schema-faults.ts'
 
 /** Two clocks that NTP keeps differ by far less. */
 const CLOCK_TOLERANCE_MS = 5000
@@ -23,32 +24,40 @@ interface Facts {
   used: number
   most: number
   checksums: string
+  hindrance: string
+  /** The settings that switch durability or triggers off. */
+  unsafe: string
 }
+
+const CONNECTING_FIX =
+  'Is the server running, has it connections left, and are host, user, password and database in DATABASE_URL right? See docs/databases.md.'
 
 export async function checkPostgres(url: string, clock: () => number): Promise<Check[]> {
   let pool: Pool | undefined
   try {
     const settings = parseConnection(url)
     pool = new Pool(settings)
-    return await pool.read(async (sql) => {
-      const facts = await askFacts(sql)
-      const missing = await findMissingRights(sql)
-      return [
-        ...checkServer(facts),
-        missing === undefined
-          ? fine('Rights', 'the role may use all tables')
-          : (missing.isMinor ? warning : problem)('Rights', missing.found, missing.fix),
-        ...(missing === undefined || missing.isMinor ? await checkSchema(sql) : []),
-        checkConnections(facts, settings.poolSize),
-        checkClock(facts, clock()),
-      ]
-    })
+    const facts = await pool.read(askFacts)
+    const missing = await pool.read(findMissingRights)
+    const shards = facts.readOnly ? undefined : await pool.ping()
+    return [
+      ...checkServer(facts),
+      missing === undefined ? fine('Rights', 'the role may use all tables') : faultCheck('Rights', missing),
+      ...(missing === undefined || missing.isMinor
+        ? await pool.read((sql) => checkSchema(sql, shards !== undefined))
+        : []),
+      ...(shards === undefined ? [] : [fine('Shards', `${shards}, all of which answer`)]),
+      checkConnections(facts, settings.poolSize),
+      checkClock(facts, clock()),
+      checkSettings(facts),
+      ...(facts.hindrance === '' ? [] : [problem('Writes', facts.hindrance, HINDRANCE_FIX)]),
+    ]
   } catch (error) {
     return [
       problem(
         'Database',
         explain(error),
-        'Is the server running, and are host, user, password and database in DATABASE_URL right? See docs/databases.md.',
+        error instanceof CannotOpenStore ? 'The service cannot open it either.' : CONNECTING_FIX,
       ),
     ]
   } finally {
@@ -56,33 +65,53 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
   }
 }
 
-async function checkSchema(sql: Database): Promise<Check[]> {
+async function checkSchema(sql: Database, isDistributed: boolean): Promise<Check[]> {
   const lacking = await lackingMigrations(sql)
   const obstacle = lacking.length > 0 && (await findMigrationObstacle(sql))
   const schema = schemaCheck(lacking)
   const check = obstacle ? problem('Schema', `${schema.found}, and ${obstacle.found}`, obstacle.fix, 'migrate') : schema
-  return [check, ...unknownChecks(await readUnknown(sql)), ...(await checkPartitions(sql))]
+  const partitioned = await findPartitions(sql)
+  const partitions = partitioned ? [problem('Partitions', partitioned.found, partitioned.fix)] : []
+  const applied = MIGRATIONS.slice(0, MIGRATIONS.length - lacking.length)
+  const faults = await findSchemaFaults(sql, applied, isDistributed)
+  const ids = faults.some(({ found }) => found.startsWith('column')) ? [] : await findIdFaults(sql)
+  const found = faults.length + ids.length + lacking.length === 0 && !isDistributed && (await findCreateFault(sql))
+  return [
+    check,
+    ...(found ? [problem('Creates', found, 'Compare the tables with those of a new database.')] : []),
+    ...faults.map((fault) => faultCheck('Structure', fault)),
+    ...ids.map((fault) => faultCheck('Ids', fault)),
+    ...unknownChecks(await readUnknown(sql)),
+    ...partitions,
+  ]
 }
 
-async function checkPartitions(sql: Database): Promise<Check[]> {
-  const shards = await readShards(sql)
-  if (shards !== undefined) {
-    await touchShards(sql)
-    return [fine('Shards', `${shards}, all of which answer`)]
-  }
-  const found = await readPartitions(sql)
-  const isMoving = (await findCheck(sql)) !== undefined
-  const why = isMoving ? 'the command partition is running, or was interrupted' : found && whyBehind(found)
-  if (why !== undefined) return [warning('Partitions', why, 'Run as the owner of the tables:', 'partition')]
-  if (found === undefined) return []
-  return [fine('Partitions', `${found.count} of ${found.size} ids, ${found.ahead.toFixed(1)} ahead`)]
+/** Warns of settings with which a crash loses creates that were answered, or triggers do not fire. */
+function checkSettings({ unsafe }: Facts): Check {
+  if (unsafe === '') return fine('Durability', 'commits are synced before they are answered')
+  return warning(
+    'Durability',
+    `${unsafe}: a crash loses animals that were answered with 201, or counts go wrong`,
+    'Reset it where it is set: ALTER SYSTEM, ALTER DATABASE or ALTER ROLE … RESET, or postgresql.conf; an unlogged table by ALTER TABLE … SET LOGGED.',
+  )
 }
+
+const HINDRANCE_FIX =
+  "Start the standby, or reset synchronous_standby_names; copy the store into a database made with ENCODING 'UTF8' TEMPLATE template0."
 
 async function askFacts(sql: Database): Promise<Facts> {
   const [facts] = await sql<Facts[]>`
     SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
       current_setting('transaction_read_only') = 'on' AS "readOnly",
-      current_setting('data_checksums') AS checksums,
+      current_setting('data_checksums') AS checksums, concat_ws(', ',
+        CASE WHEN current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local')
+          AND NOT EXISTS (SELECT FROM pg_stat_replication) AND NOT pg_is_in_recovery() THEN 'every create waits for a synchronous standby, and none is connected' END,
+        CASE WHEN current_setting('server_encoding') NOT IN ('UTF8', 'SQL_ASCII') THEN 'the encoding of the database can''t hold every name' END) AS hindrance,
+      array_to_string(ARRAY(SELECT name || ' = ' || setting FROM pg_settings
+          WHERE (name, setting) IN (('synchronous_commit', 'off'), ('fsync', 'off'), ('full_page_writes', 'off'))
+            OR (name = 'session_replication_role' AND setting <> 'origin')
+        UNION ALL SELECT 'unlogged table ' || oid::regclass FROM pg_class WHERE relkind = 'r' AND relpersistence = 'u'
+          AND relnamespace::regnamespace::text = quote_ident(current_schema())), ', ') AS unsafe,
       (SELECT count(*)::float8 FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
       current_setting('max_connections')::float8 - current_setting('superuser_reserved_connections')::float8 AS most,
       floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 AS now`

@@ -10,18 +10,18 @@ import {
   MIGRATIONS_TABLE,
   missingMigrations,
   readMigrations,
-} from '../migrations.ts'
+} from '../database/migrations.ts'
 import { CannotOpenStore } from '../store.ts'
-import { type Database, inTransaction } from './connection.ts'
-import { explain, sqlState, wasRefused } from './failures.ts'
-import { tryLock, withBriefLocks, withLock } from './schema-locks.ts'
+import { type Database, inTransaction } from './pool/connection.ts'
+import { explain, isLockTimeout, sqlState, wasRefused } from './pool/failures.ts'
+import { findHolders, LOCK_TIMEOUT_MS, tryLock, withLock } from './schema-locks.ts'
 
-/** How often an instance polls while another one migrates. */
-const POLL_EVERY_MS = 200
+/** The pause after a lock of a table was not free, or while another instance migrates. */
+const TRY_AGAIN_MS = 1000
 
 const DUPLICATE_TABLE = '42P07'
 
-const MIGRATIONS: readonly Migration[] = readMigrations('store/postgres/migrations/')
+export const MIGRATIONS: readonly Migration[] = readMigrations('store/postgres/migrations/')
 
 interface MigrateOptions {
   /** Whether to create the tables of an empty database. */
@@ -29,18 +29,25 @@ interface MigrateOptions {
   /** Whether statements of one connection may run in several sessions. */
   pgbouncer: boolean
   migrations?: readonly Migration[]
+  /** Receives what the migration waits for, a whole sentence. */
+  onWait?: OnWait | undefined
 }
 
+type OnWait = (message: string) => void
+
 /**
+ * Waits for the locks of the tables until it gets them, each time so briefly that requests are not held up behind it.
  * Resolves with the applied migrations; undefined if the database is empty and must not be filled. Throws
  * `CannotOpenStore` if the database is newer than this program and not compatible with it, if it holds another program's
  * tables, or if a migration fails.
  */
 export async function migrate(
   sql: Database,
-  { create, pgbouncer, migrations = MIGRATIONS }: MigrateOptions,
+  { create, pgbouncer, migrations = MIGRATIONS, onWait = () => {} }: MigrateOptions,
 ): Promise<Migration[] | undefined> {
   const applied: Migration[] = []
+  /** How often each transaction was met that holds something. */
+  const met = new Map<string, number>()
   let lacking = await lackingMigrations(sql, migrations)
   if (lacking.length === migrations.length && !create) return undefined
   while (lacking.length > 0) {
@@ -49,29 +56,43 @@ export async function migrate(
       throw new CannotOpenStore(
         `Migration ${lacking[0]!.name} builds an index while the service goes on, which can't be done through PgBouncer. Run the command migrate once with the address of PostgreSQL itself.`,
       )
-    const done = await (isIndex ? buildIndex(sql, migrations) : applyTogether(sql, migrations))
-    if (done === undefined) await setTimeout(POLL_EVERY_MS)
-    else applied.push(...done)
+    const done = await (isIndex ? buildIndex(sql, migrations, onWait) : applyTogether(sql, migrations))
+    if (done === undefined) {
+      for (const [id, holder] of await findHolders(sql)) {
+        met.set(id, (met.get(id) ?? 0) + 1)
+        if (met.get(id) === 2) onWait(`The migration ${lacking[0]!.name} waits for ${holder}.`)
+      }
+      await setTimeout(TRY_AGAIN_MS)
+    } else applied.push(...done)
     lacking = await lackingMigrations(sql, migrations)
   }
   return applied
 }
 
-/** Applies the migrations that run in one transaction; resolves with undefined if another instance migrates. */
-function applyTogether(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
-  return inTransaction(sql, async (database) => {
-    // A lock for the transaction, not for the session: it works behind PgBouncer, and is released if the process dies.
-    if (!(await tryLock(database))) return undefined
-    await database`SET LOCAL statement_timeout = 0`
-    // Read again under the lock: another instance may have migrated in the meantime.
-    const step = untilIndex(await lackingMigrations(database, migrations))
-    for (const migration of step) {
-      const isIndex = migration.concurrentIndex !== undefined
-      const statements = isIndex ? migration.sql.replace(/^(CREATE .*INDEX) CONCURRENTLY/m, '$1') : migration.sql
-      await apply(database, migration, () => database.unsafe(statements))
-    }
-    return step
-  })
+/**
+ * Applies the migrations that run in one transaction. Resolves with undefined if it would have to wait, for a table or for another
+ * instance.
+ */
+async function applyTogether(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
+  try {
+    return await inTransaction(sql, async (database) => {
+      // A lock for the transaction, not for the session: it works behind PgBouncer, and is released if the process dies.
+      if (!(await tryLock(database))) return undefined
+      // Every later request on a table queues behind a statement that waits for its lock, also one that only reads.
+      await database.unsafe(`SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = ${LOCK_TIMEOUT_MS}`)
+      // Read again under the lock: another instance may have migrated in the meantime.
+      const step = untilIndex(await lackingMigrations(database, migrations))
+      for (const migration of step) {
+        const isIndex = migration.concurrentIndex !== undefined
+        const statements = isIndex ? migration.sql.replace(/^(CREATE .*INDEX) CONCURRENTLY/m, '$1') : migration.sql
+        await apply(database, migration, () => database.unsafe(statements))
+      }
+      return step
+    })
+  } catch (error) {
+    if (isLockTimeout(error)) return undefined
+    throw error
+  }
 }
 
 /** Returns the migrations before the next one that builds an index outside of a transaction; all for a new database. */
@@ -81,45 +102,40 @@ function untilIndex(lacking: Migration[]): Migration[] {
 }
 
 /**
- * Applies a migration that builds an index outside of a transaction; resolves with undefined if another instance
- * migrates. The lock belongs to the session that builds the index: if this process dies, PostgreSQL goes on building, and no
- * other instance begins before the session has ended.
+ * Applies a migration that builds an index outside of a transaction; resolves with undefined if another instance migrates. It waits for
+ * every transaction that is older, which holds up no request. The lock belongs to the session that builds the index: if this process
+ * dies, PostgreSQL goes on building, and no other instance begins before the session has ended.
  */
-async function buildIndex(sql: Database, migrations: readonly Migration[]): Promise<Migration[] | undefined> {
+function buildIndex(sql: Database, migrations: readonly Migration[], onWait: OnWait): Promise<Migration[] | undefined> {
   return withLock(sql, async () => {
     const [migration] = await lackingMigrations(sql, migrations)
     if (migration?.concurrentIndex === undefined) return []
+    const [session] = await sql<{ pid: number }[]>`SELECT pg_backend_pid() AS pid`
+    onWait(
+      `The migration ${migration.name} builds an index while the service goes on. It waits for every older transaction; these hold it up: SELECT pg_blocking_pids(${session!.pid})`,
+    )
     await apply(sql, migration, () => resumeIndex(sql, migration.concurrentIndex!, migration.sql))
     return [migration]
   })
 }
 
-/**
- * Builds an index unless it exists. An invalid index, which an interrupted build leaves, is dropped and built again. On a partitioned
- * table it is built for each partition and attached; the index of the whole is valid when all are.
- */
+/** Builds an index unless it exists. An invalid index, which an interrupted build leaves, is dropped and built again. */
 async function resumeIndex(sql: Database, name: string, statement: string): Promise<void> {
   const [found] = await sql<{ valid: boolean }[]>`
     SELECT i.indisvalid AS valid FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid
     JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relname = ${name} AND n.nspname = current_schema()`
   if (found?.valid === true) return
-  const [on, table] = new RegExp(`${name} ON ([a-z0-9_]+)`).exec(statement)!
-  // One that was made since the index of the whole has its part already.
-  const partitions = await sql<{ relname: string; isDone: boolean }[]>`
-    SELECT relname, EXISTS (SELECT 1 FROM pg_index JOIN pg_inherits AS part ON part.inhrelid = indexrelid
-      WHERE indrelid = oid AND part.inhparent = to_regclass(${name})) AS "isDone"
-    FROM pg_inherits JOIN pg_class ON oid = inhrelid WHERE inhparent = to_regclass(${table!}) AND relispartition`
-  if (partitions.length === 0) {
-    if (found !== undefined) await sql.unsafe(`DROP INDEX CONCURRENTLY ${name}`)
-    await sql.unsafe(statement)
-    return
-  }
-  const whole = statement.replace(`CONCURRENTLY ${on}`, `${name} ON ONLY ${table}`)
-  if (found === undefined) await withBriefLocks(sql, (transaction) => transaction.unsafe(whole))
-  for (const { relname } of partitions.filter(({ isDone }) => !isDone)) {
-    const part = `${relname}_${name}`
-    await resumeIndex(sql, part, statement.replace(on, `${part} ON ${relname}`))
-    await sql.unsafe(`ALTER INDEX ${name} ATTACH PARTITION ${part}`)
+  if (found !== undefined) await sql.unsafe(`DROP INDEX CONCURRENTLY ${name}`)
+  await sql.unsafe(statement)
+}
+
+/** Resolves with why a partitioned table of animals is not served: an unreleased version could make one. Undefined if it is no such table. */
+export async function findPartitions(sql: Database): Promise<{ found: string; fix: string } | undefined> {
+  const partitioned = await sql`SELECT 1 FROM pg_class WHERE oid = to_regclass('pets') AND relkind = 'p'`
+  if (partitioned.length === 0) return undefined
+  return {
+    found: 'the table of the animals is partitioned, which the service does not support',
+    fix: 'Copy the store into an empty database with the command copy, and use that.',
   }
 }
 
@@ -142,6 +158,7 @@ async function apply(sql: Database, migration: Migration, run: () => Promise<unk
         `The PostgreSQL database has tables of another program (${explain(error)}); nothing was changed. Create a database for the service alone.`,
         { cause: error },
       )
+    if (isLockTimeout(error)) throw error
     throw wasRefused(error) ? migrationFailed('in PostgreSQL', migration, explain(error), error) : error
   }
 }

@@ -1,122 +1,111 @@
-// Animals in PostgreSQL: the store, which creates share a statement, and imports of files. A call takes one statement, or a part of
+// Animals in PostgreSQL: the store, and which creates share a statement. A call takes one statement, or a part of
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
-import { FIELD_LIST, type NewPet, type Pet } from '../../contract/pets.ts'
-import {
-  type Addition,
-  ADDITION_COLUMNS,
-  type ColumnValue,
-  COLUMN_TYPES,
-  NEW_COLUMNS,
-  type NewRow,
-  newValuesOf,
-  petOf,
-  type Read,
-} from '../pet-columns.ts'
-import { IN_PROGRESS_WAIT_MS, PURGE_AT_ONCE } from '../idempotency.ts'
-import type { FileImport, ImportStore } from '../imports.ts'
-import { mergeChanges, pagesOfChanges, readAddition } from '../pet-changes.ts'
-import type { Partitions } from '../partition-store.ts'
-import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
+import { FIELD_LIST, type Pet, renderPet } from '../../contract/pets.ts'
+import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_COLUMNS, petOf } from '../pet-columns.ts'
+import { SELECT_KEYS } from '../accounts.ts'
+import { IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
+import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
+import { listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
 import { toJson } from '../records.ts'
-import { searchPets } from '../search-pets.ts'
+import { type Follow, sharedPets } from '../shared-pets.ts'
+import type { Sql } from '../sql.ts'
 import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
-import { type Traced, traced } from '../traced.ts'
-import { gatherTurns } from '../../timing.ts'
-import { type Database, PREPARED } from './connection.ts'
-import { countPets, postgresWords } from './counts-and-words.ts'
-import { isBadRow, isLockTimeout } from './failures.ts'
-import { pageStatement, type Reach } from './page-statement.ts'
-import { writeIfSame } from './pet-writes.ts'
+import { together } from '../../timing.ts'
+import { type Database, PREPARED } from './pool/connection.ts'
+import { countPets, settleCounts } from './counts.ts'
+import { findIdFaults, isIdTaken, raiseSequences } from './ids.ts'
+import { asStoreFailure, isBadRow, isLockTimeout, sqlState, wasRefused } from './pool/failures.ts'
 import type { Pool } from './pool.ts'
+import { findMissingRights } from './rights.ts'
+import { postgresWords } from './words.ts'
 
-/** PostgreSQL's names of the column types. */
-const SQL_TYPES = { text: 'TEXT', integer: 'BIGINT' } as const
-const typeOf = (column: string) => SQL_TYPES[{ ...COLUMN_TYPES, ...ADDITION_COLUMNS }[column]!]
+const INTEGER_FIELDS = FIELD_LIST.filter(({ schema }) => schema.type === 'integer')
+const INTEGERS = new Set(['added_at', ...INTEGER_FIELDS.map(({ column }) => column)])
+const typeOf = (column: string) => (INTEGERS.has(column) ? 'BIGINT' : 'TEXT')
 
-/** `known` returns the partitions that the animals had lately. */
-export function postgresPets(pool: Pool, creates: Creates, known?: () => Partitions | undefined): PetStore {
-  const words = postgresWords(pool)
+export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: Follow): PetStore {
+  /** Those of one turn of the event loop are read by one statement: a third of the work. */
+  const get = together<bigint, Pet | undefined>(async (ids) => {
+    const rows = await pool.rows(BY_IDS, [`{${ids.join()}}`])
+    const found = new Map(rows.map((row) => [row[0], petOf(row)]))
+    return ids.map((id) => found.get(id))
+  }, GETS_PER_STATEMENT)
 
-  const read: Read = (text, values) => pool.rows(text, values)
-
-  async function get(id: bigint): Promise<Pet | undefined> {
-    const [row] = await read(BY_ID, [id])
-    return row && petOf(row)
-  }
-
-  /** Reads pages of the same columns by one statement. */
-  function readPages(pages: readonly Page[], reach?: Reach): Promise<ColumnValue[][]> {
-    const { text, parameters } = pageStatement(pages, reach)
-    return read(text, parameters)
-  }
-
-  /**
-   * Reads a list. Looks in the partition of the cursor first, and in the next one if its border is near; there it usually ends, and
-   * opening 30 takes longer than to read it.
-   */
-  async function readNearby(query: PetList): Promise<ColumnValue[][]> {
-    const { before, after, limit } = query
-    const pages = pagesOfList(query)
-    const partitions = known?.()
-    if (partitions === undefined) return readPages(pages)
-    const { newest, size } = partitions
-    const bound = (id: bigint) => (id / size) * size
-    const near = after === undefined ? bound((before ?? newest) - size / 10n) : bound(after + size / 10n) + size - 1n
-    const rows = BigInt.asIntN(64, near) === near ? await readPages(pages, near) : []
-    return rows.length < limit ? readPages(pages, 'end') : rows
+  /** Reads pages of the same columns by one statement; the rows of several are in no order. */
+  function readPages(pages: readonly Page[]): Promise<ColumnValue[][]> {
+    const parameters: (string | bigint)[] = []
+    const parameter = (value: string | bigint) => `$${parameters.push(value)}`
+    const text = pages.map((page) => `(${renderPage(page, parameter)})`).join(' UNION ALL ')
+    return pool.rows(text, parameters)
   }
 
   return {
     async create(newPet, idempotency, addition) {
       if (idempotency !== undefined)
-        return pool.writeRepeatable((sql) => insertIdempotently(sql, { newPet, addition }, idempotency))
-      return { outcome: 'created', pet: { id: await creates.add(newPet, addition), ...newPet } }
+        return withFreeIds(pool, () =>
+          pool.writeRepeatable((sql) => insertIdempotently(sql, { newPet, addition }, idempotency)),
+        )
+      return { outcome: 'created', pet: { id: await creates.add({ newPet, addition }), ...newPet } }
     },
 
     async createMany(newPets, addition) {
       const rows = newPets.map((newPet) => ({ newPet, addition }))
-      await pool.write((sql) => insert(sql, rows))
+      await withFreeIds(pool, () => pool.write((sql) => insert(sql, rows)))
     },
 
     get,
 
-    addition: (id) => readAddition(read, id),
+    ...sharedPets(common, get, postgresWords(pool), follow),
 
-    list: async (query) => listOf(await readNearby(query), query),
+    list: (async (query: PetList, as?: 'json') => {
+      const pages = pagesOfList(query)
+      if (as === undefined) return listOf(await readPages(pages), query)
+      const rows = await readPages([{ ...pages[0]!, select: SELECT_DIGITS }])
+      return rows.map((row) => renderPet(petOf(row)))
+    }) as PetStore['list'],
 
     async changes(query) {
       const [added, events] = pagesOfChanges(query)
       return mergeChanges(...(await Promise.all([readPages([added]), readPages([events])])), query)
     },
 
-    update: async (id, expected, wanted, event) =>
-      (await writeIfSame(pool, get, { ...expected, id }, wanted, event)) ?? { outcome: 'updated' },
-
-    remove: async (id, expected, event) =>
-      (await writeIfSame(pool, get, { ...expected, id }, undefined, event)) ?? { outcome: 'removed' },
-
-    search: (query) => searchPets(words, query),
-
-    indexWords: () => words.indexBatch(),
-
     countByStatus: () => pool.read(countPets),
 
-    countInCategory: async (categoryId) => countsOf(await read(COUNT_IN_CATEGORY, [categoryId])),
-
-    async purgeIdempotencyRecords(before) {
-      const { count } = await pool.write(
-        (sql) => sql`
-        DELETE FROM idempotency_records WHERE (account_id, key) IN
-          (SELECT account_id, key FROM idempotency_records WHERE created_at < ${before}
-           ORDER BY created_at LIMIT ${sql.unsafe(String(PURGE_AT_ONCE))} FOR UPDATE SKIP LOCKED)`,
-      )
-      return count
-    },
+    settleCounts: () => pool.write(settleCounts),
   }
 }
 
-const BY_ID = `${SELECT_PETS} WHERE id = $1`
+/**
+ * A page to render, with its integers as text: a BigInt of each costs more. Their names are not those of the columns: ORDER BY would
+ * sort the texts. Rendered by PostgreSQL, a page costs the database twice as much, more than the service saves.
+ */
+const SELECT_DIGITS = `SELECT ${['id', ...PET_COLUMNS].map((column) => (typeOf(column) === 'TEXT' ? column : `${column}::text AS digits`)).join()} FROM pets`
+
+const GETS_PER_STATEMENT = 32
+
+const BY_IDS = `${SELECT_PETS} WHERE id = ANY($1::text::bigint[])`
+
+/**
+ * Renders `filters = … ORDER BY id`, but words the filters so that only the index on their columns and
+ * the id provides this order. For an equality, PostgreSQL may scan all animals from the newest down and skip the others:
+ * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
+ * parameter: with an unknown limit, PostgreSQL plans every page again.
+ */
+function renderPage(page: Page, parameter: (value: string | bigint) => string): string {
+  const { select, where = 'TRUE', filters, before, after, limit } = page
+  const [side, back, order] = after === undefined ? ['<', '>', 'DESC'] : ['>', '<', 'ASC']
+  const columns = filters.map(({ column }) => column)
+  const values = filters.map(({ value }) => parameter(value))
+  const conditions = [where]
+  const cursor = after ?? before
+  if (columns.length > 0) conditions.push(`(${columns.join()}) ${back}= (${values.join()})`)
+  if (cursor !== undefined)
+    conditions.push(`(${[...columns, 'id'].join()}) ${side} (${[...values, parameter(cursor)].join()})`)
+  else if (columns.length > 0) conditions.push(`(${columns.join()}) ${side}= (${values.join()})`)
+  const by = [...columns, 'id'].map((column) => `${column} ${order}`)
+  return `${select} WHERE ${conditions.join(' AND ')} ORDER BY ${by.join()} LIMIT ${limit}`
+}
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */
 const INSERT_IDEMPOTENTLY = `
@@ -158,55 +147,46 @@ async function insertIdempotently(sql: Database, row: NewRow, idempotency: Idemp
   return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
 }
 
+/** Retries a create whose id exists already, after its sequence was moved: the server may have been a logical replica. */
+async function withFreeIds<T>(pool: Pool, create: () => Promise<T>): Promise<T> {
+  try {
+    return await create()
+  } catch (error) {
+    if (!isIdTaken(error)) throw error
+    await pool.write((sql) => raiseSequences(sql, ['pets']))
+    return create()
+  }
+}
+
 /**
- * How many creates share a statement. The requests of a turn, 128 (http/app.ts), are fewer, but bodies that arrive in pieces can end
- * together: a thousand of the longest names are a parameter of about a megabyte.
+ * How many creates share a statement. A turn has fewer requests (`REQUESTS_A_TURN` of client-connections.ts), but bodies that arrive in
+ * pieces can end together: a thousand of the longest names are a parameter of about a megabyte.
  */
 const CREATES_PER_STATEMENT = 1000
-
-interface Job extends NewRow, PromiseWithResolvers<bigint> {
-  span: Traced | undefined
-  addedAt: number
-}
 
 /** Inserts the animals that arrive in one turn of the event loop with one statement, so one round trip and one commit. */
 export class Creates {
   readonly #pool: Pool
-  readonly #queue = gatherTurns<Job>((batch) => void this.#insertAll(batch), CREATES_PER_STATEMENT)
-
   readonly commits: CommitStats = { commits: 0, writes: 0 }
+  /** Resolves with the animal's id once it is committed. */
+  readonly add = together<NewRow, bigint>((rows) => this.#insertAll(rows), CREATES_PER_STATEMENT)
 
   constructor(pool: Pool) {
     this.#pool = pool
   }
 
-  /** Resolves with the animal's id once it is committed. */
-  add(newPet: NewPet, addition?: Addition): Promise<bigint> {
-    const own = { span: traced.getStore(), addedAt: performance.now() }
-    const job: Job = { newPet, addition, ...own, ...Promise.withResolvers<bigint>() }
-    this.#queue(job)
-    return job.promise
-  }
-
-  async #insertAll(batch: readonly Job[]): Promise<void> {
+  async #insertAll(rows: readonly NewRow[]): Promise<readonly (bigint | Promise<bigint>)[]> {
     try {
-      const ids = await traced.run(spanOfAll(batch), () => this.#pool.write((sql) => insert(sql, batch)))
+      const ids = await withFreeIds(this.#pool, () => this.#pool.write((sql) => insert(sql, rows)))
       this.commits.commits += 1
-      this.commits.writes += batch.length
-      for (const [index, job] of batch.entries()) job.resolve(ids[index]!)
+      this.commits.writes += rows.length
+      return ids
     } catch (error) {
       // One bad row must not fail the others, so each is inserted alone. After any other error the batch may be stored.
-      if (batch.length > 1 && isBadRow(error)) await Promise.all(batch.map((job) => this.#insertAll([job])))
-      else for (const job of batch) job.reject(error)
+      if (rows.length === 1 || !isBadRow(error)) throw error
+      return rows.map(async (row) => (await this.#insertAll([row]))[0]!)
     }
   }
-}
-
-/** Ends the waits for the batch. Returns a span that records a step for each create that is traced, or undefined if none is. */
-function spanOfAll(batch: readonly Job[]): Traced | undefined {
-  if (batch.every(({ span }) => span === undefined)) return undefined
-  for (const { span, addedAt } of batch) span?.step('wait for the batch', addedAt, performance.now())
-  return { step: (name, from, to) => batch.forEach(({ span }) => span?.step(name, from, to, batch.length)) }
 }
 
 const NEW = NEW_COLUMNS.join()
@@ -236,50 +216,21 @@ async function insert(sql: Database, newRows: readonly NewRow[]): Promise<bigint
   return rows.map(({ id }) => id)
 }
 
-export function postgresImports(pool: Pool): ImportStore {
-  return {
-    async find(hash) {
-      const [found] = await pool.read(
-        (sql) => sql<FileImport[]>`SELECT ${importColumns(sql)} FROM imports WHERE hash = ${hash}`,
-      )
-      return found
-    },
+/** Plans creates, and the search for their key, without running them; a lock on the animals makes the plan unknown. */
+const PLANS = [SELECT_KEYS, INSERT_ONE, INSERT_IDEMPOTENTLY].map((statement) => `EXPLAIN ${statement}`)
+const PLAN_CREATES = `SET LOCAL lock_timeout = 50; ${PLANS.join(';')}`.replaceAll(/\$\d+/g, 'NULL')
 
-    unfinished: () =>
-      pool.read(
-        (sql) => sql<FileImport[]>`
-        SELECT ${importColumns(sql)} FROM imports WHERE rows_done < rows_total AND NOT EXISTS (
-          SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
-        ) ORDER BY updated_at`,
-      ),
-
-    async begin({ hash, file, rowsTotal }, now, again) {
-      const { count } = await pool.write(
-        (sql) => sql`
-        INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (${hash}, ${file}, 0, ${rowsTotal}, ${now})
-        ON CONFLICT (hash) DO UPDATE
-          SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
-          WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ${again}`,
-      )
-      return count === 1
-    },
-
-    addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
-      pool.writeTransaction(async (sql) => {
-        const { count } = await sql`
-          UPDATE imports SET rows_done = ${rowsDone + rows.length}, updated_at = ${now}
-          WHERE hash = ${hash} AND rows_done = ${rowsDone} AND rows_total = ${rowsTotal}`
-        if (count === 1)
-          await insert(
-            sql,
-            rows.map((newPet) => ({ newPet, addition: { at: now, by: undefined } })),
-          )
-        return count === 1
-      }),
+/** Resolves with why a create would fail, and the fix; undefined if it would work. */
+export async function findCreateFault(sql: Database): Promise<string | undefined> {
+  try {
+    const missing = await findMissingRights(sql)
+    const isRight = missing === undefined || missing.isMinor
+    if (isRight) await sql.unsafe(PLAN_CREATES)
+    const fault = isRight ? (await findIdFaults(sql, ['pets']))[0] : missing
+    return fault && `${fault.found}. ${fault.fix}`
+  } catch (error) {
+    if (isLockTimeout(error)) return undefined
+    if (!wasRefused(error) || (asStoreFailure(error) !== error && !sqlState(error)!.startsWith('42'))) throw error
+    return (error as Error).message
   }
-}
-
-/** Reads counts and times as float8, which is exact: they are far below 2⁵³. */
-function importColumns(sql: Database) {
-  return sql`hash, file, rows_done::float8 AS "rowsDone", rows_total::float8 AS "rowsTotal", updated_at::float8 AS "updatedAt"`
 }

@@ -19,20 +19,21 @@
 //   Behind PgBouncer nothing is pipelined.
 // - A connection that can't be opened fails no call while others work: the pool uses fewer, and tries one more after a pause.
 //   If none works, the waiting calls are refused, and new calls for a moment too, to spare an unavailable database.
-// - Of several hosts, the one that last worked is tried first. A primary that was replaced is recognised by its timeline
-//   and not used (hosts.ts).
-//
-// connections.ts keeps the connections and bounds the wait for one; this file decides about running calls: time limits,
-// retries, parking.
 import { setTimeout } from 'node:timers/promises'
 import type { ColumnValue } from '../pet-columns.ts'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
-import { recorded } from '../traced.ts'
-import { type Connection, type Database, inTransaction, PREPARED } from './connection.ts'
-import type { ConnectionSettings } from './connection-settings.ts'
-import { Connections } from './connections.ts'
-import { asStoreFailure, breaksConnection, wasRolledBack } from './failures.ts'
-import type { Kind } from './waiting-calls.ts'
+import { pingShards } from './citus/distributed.ts'
+import {
+  type Connection,
+  type Database,
+  inTransaction,
+  type Kind,
+  PREPARED,
+  type ServerFacts,
+} from './pool/connection.ts'
+import type { ConnectionSettings } from './pool/connection-settings.ts'
+import { Connections } from './pool/connections.ts'
+import { asStoreFailure, breaksConnection, wasRolledBack } from './pool/failures.ts'
 import { Overdue, withinTime } from '../../timing.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
@@ -44,6 +45,8 @@ const WATCH_PARKED_MS = 1000
 
 /** How long a pipelined read may take before it is sent again on a free connection. */
 const PIPELINED_WAIT_MS = 250
+
+const isWorthRepeating = (error: unknown) => breaksConnection(error) || wasRolledBack(error)
 
 export class Pool {
   readonly #settings: ConnectionSettings
@@ -61,18 +64,17 @@ export class Pool {
     return this.#settings.statementTimeoutMs + GRACE_MS
   }
 
-  /** Runs a read, and retries it once if its connection broke, because an idle connection may have been dead already. */
+  /** Runs a read, and retries it once if it was rolled back, or its connection broke: an idle one may have been dead already. */
   read<T>(work: Work<T>): Promise<T> {
-    return this.#attempt('read', work, breaksConnection)
+    return this.#attempt('read', work, isWorthRepeating)
   }
 
-  /** Reads rows as arrays by a statement, which is prepared; a short one may share a connection. */
-  rows(text: string, values: (string | bigint)[], isShort = true): Promise<ColumnValue[][]> {
-    const work: Work<ColumnValue[][]> = async (sql) => {
+  /** Reads rows as arrays by a short statement, which is prepared. */
+  rows(text: string, values: (string | bigint)[]): Promise<ColumnValue[][]> {
+    return this.readShort(async (sql) => {
       const rows: unknown = await sql.unsafe(text, values, PREPARED).values()
       return rows as ColumnValue[][]
-    }
-    return isShort ? this.readShort(work) : this.read(work)
+    })
   }
 
   /** Runs a read of one short statement, which may share a connection with others. */
@@ -84,13 +86,13 @@ export class Pool {
       const leave = () => this.#connections.release(shared)
       answer.then(leave, leave)
       try {
-        return await recorded('statement', withinTime(answer, PIPELINED_WAIT_MS))
+        return await withinTime(answer, PIPELINED_WAIT_MS)
       } catch (error) {
         // It took too long, or failed, perhaps because of another call on this connection.
         if (error instanceof Overdue) this.#limitPipelined(shared, answer)
       }
     }
-    return this.#attempt('read', work, breaksConnection, mayShare)
+    return this.#attempt('read', work, isWorthRepeating, mayShare)
   }
 
   /** Runs a write. Retries it only if the server rolled it back: otherwise it may have taken effect. */
@@ -105,7 +107,7 @@ export class Pool {
 
   /** Runs an idempotent write, which is retried once like a read. */
   writeRepeatable<T>(work: Work<T>): Promise<T> {
-    return this.#attempt('write', work, (error) => breaksConnection(error) || wasRolledBack(error))
+    return this.#attempt('write', work, isWorthRepeating)
   }
 
   /** Runs a write without retries, with this time limit. */
@@ -113,17 +115,22 @@ export class Pool {
     return this.#run('write', work, limitMs, false)
   }
 
-  /** Resolves if reads work, and writes probably do: it attempts none. Writes that wait for a connection are no failure. */
-  async ping(): Promise<void> {
-    await this.read(async (sql) => {
+  /**
+   * Resolves if reads work, and writes probably do: it attempts none. Writes that wait for a connection are no failure. Resolves with
+   * the number of shards, each of which has answered; undefined if the animals are not distributed.
+   */
+  async ping(): Promise<number | undefined> {
+    const shards = await this.read(async (sql) => {
       const [row] = await sql<{ readOnly: string }[]>`SELECT current_setting('transaction_read_only') AS "readOnly"`
       // Thrown inside the read, the error closes the connection, like a refused write: another host may accept writes.
       if (row!.readOnly === 'on')
         throw new NoWrites('PostgreSQL is read-only: a standby, or a primary that was demoted.')
+      return pingShards(sql)
     })
     const { parked, hasOnlyParkedWrites } = this.#connections
     if (hasOnlyParkedWrites || (parked.length > 0 && this.#hasOverdueWrite))
       throw new NoWrites(`${parked.length} writes have no answer from PostgreSQL yet.`)
+    return shards
   }
 
   get stats(): ConnectionStats {
@@ -148,7 +155,7 @@ export class Pool {
   }
 
   async #run<T>(kind: Kind, work: Work<T>, limitMs: number, isShared: boolean): Promise<T> {
-    const connection = await recorded('wait for a connection', this.#connections.acquire(kind, isShared))
+    const connection = await this.#connections.acquire(kind, isShared)
     let answer: Promise<T> | undefined
     try {
       answer = work(connection.sql)
@@ -157,9 +164,7 @@ export class Pool {
           () => (this.#hasOverdueWrite = false),
           () => {},
         )
-      // A single statement is its own transaction: statement and commit are one round trip.
-      const step = kind === 'write' ? 'statement and commit' : 'statement'
-      const result = await recorded(step, withinTime(answer, limitMs))
+      const result = await withinTime(answer, limitMs)
       this.#connections.release(connection)
       return result
     } catch (error) {
@@ -178,12 +183,11 @@ export class Pool {
   }
 
   #abandon(connection: Connection, kind: Kind, answer: Promise<unknown>): void {
-    if (kind === 'read') connection.destroy()
+    if (kind === 'read') this.#connections.discard(connection)
     else {
       this.#hasOverdueWrite = true
       this.#connections.park(connection, answer)
     }
-    this.#connections.probeIdle()
     void this.#watchParked()
   }
 
@@ -202,14 +206,17 @@ export class Pool {
   /** Closes the parked connections that no server process works on. Behind PgBouncer, whose pids differ, checks only the server. */
   async #closeAbandoned(sql: Database): Promise<void> {
     const candidates = this.#connections.parked
-    const working = await sql<{ pid: number }[]>`
-      SELECT pid FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client'`
-    const pids = new Set(working.map(({ pid }) => pid))
+    const working = await sql<Pick<ServerFacts, 'pid' | 'startedAt'>[]>`
+      SELECT pid, pg_postmaster_start_time()::text AS "startedAt" FROM pg_stat_activity
+      WHERE wait_event_type IS DISTINCT FROM 'Client'`
     // One that was answered meanwhile may be used by another call.
     const { parked } = this.#connections
     for (const connection of candidates.filter((candidate) => parked.includes(candidate))) {
-      const isActive = this.#settings.pgbouncer || pids.has(connection.server.pid)
-      if (!this.#connections.isCurrent(connection) || !isActive) connection.destroy()
+      const { pid, startedAt } = connection.server
+      const isActive = working.some(
+        (each) => each.startedAt === startedAt && (this.#settings.pgbouncer || each.pid === pid),
+      )
+      if (!isActive) connection.destroy()
     }
   }
 }

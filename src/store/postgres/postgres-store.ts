@@ -1,25 +1,25 @@
 // The engine for several instances, which share one PostgreSQL database.
-import { describeDatabase } from '../database-address.ts'
-import { type Facts, factsOfStore } from '../environment.ts'
-import { type Migration, openedBy } from '../migrations.ts'
-import { CannotOpenStore, NoDatabase, type OpenOptions, type Report, type Store, StoreUnavailable } from '../store.ts'
-import { postgresAccounts } from './accounts.ts'
-import { postgresCategories } from './categories.ts'
-import type { Database } from './connection.ts'
-import { parseConnection } from './connection-settings.ts'
-import { SETTLED_MS, settleCounts } from './counts-and-words.ts'
-import { touchShards } from './distribution.ts'
-import { asStoreFailure } from './failures.ts'
-import { migrate } from './migrate.ts'
-import { postgresPartitions } from './partitions.ts'
-import { Creates, postgresImports, postgresPets } from './pets.ts'
-import { postgresPeople } from './people.ts'
+import { describeDatabase } from '../database/database-address.ts'
+import { factsOfStore } from '../database/environment.ts'
+import { type Migration, openedBy } from '../database/migrations.ts'
+import { sharedParts } from '../shared-parts.ts'
+import { CannotOpenStore, NoDatabase, NoWrites, type OpenOptions, type Store, StoreUnavailable } from '../store.ts'
+import { followChanges } from './citus/distributed.ts'
+import { parseConnection } from './pool/connection-settings.ts'
+import { asStoreFailure } from './pool/failures.ts'
+import { findPartitions, migrate } from './migrate.ts'
+import { repairIds } from './ids.ts'
+import { Creates, findCreateFault, postgresPets } from './pets.ts'
 import { Pool } from './pool.ts'
 import { postgresRecords } from './records.ts'
 import { findMissingRights } from './rights.ts'
+import { postgresSql } from './sql.ts'
 
-/** How long migrating may take, or waiting for another instance that migrates. */
-const START_WITHIN_MS = 600_000
+/** The longest time that a timer can have: a migration has no limit, and reports what it waits for. */
+const MIGRATE_WITHIN_MS = 2 ** 31 - 1
+
+/** How long a statement of a command may take, such as the count of a table in a copy. */
+const COMMAND_STATEMENT_MS = 6 * 3_600_000
 
 /**
  * Connects to the database at this address and migrates it; creates the tables of an empty one unless `create` is false.
@@ -27,25 +27,30 @@ const START_WITHIN_MS = 600_000
  */
 export async function openPostgresStore(
   url: string,
-  { create = true, processes = 1, serving, report = () => {} }: OpenOptions = {},
+  { create = true, processes = 1, serving, isCommand, report = () => {}, onWait }: OpenOptions = {},
 ): Promise<Store> {
   const parsed = parseConnection(url)
-  const settings = { ...parsed, poolSize: Math.max(1, Math.floor(parsed.poolSize / processes)) }
+  const statementTimeoutMs = isCommand ? COMMAND_STATEMENT_MS : parsed.statementTimeoutMs
+  const settings = { ...parsed, statementTimeoutMs, poolSize: Math.max(1, Math.floor(parsed.poolSize / processes)) }
   let isOpen = false
   // Until the store is open, its failures reach the caller as exceptions, not as reports.
   const pool = new Pool(settings, (event) => isOpen && report(event))
   let applied: Migration[] | undefined
   let warnings: string[]
-  const partitions = postgresPartitions(pool, settings.pgbouncer)
   try {
     // A command may need less, such as to read.
     const missing = serving && (await pool.read(findMissingRights))
     const lacks = missing && `PostgreSQL: ${missing.found}. ${missing.fix}`
     if (lacks && !missing.isMinor) throw new CannotOpenStore(lacks, { transient: true })
-    applied = await pool.writeWithin(START_WITHIN_MS, (sql) => migrate(sql, { create, pgbouncer: settings.pgbouncer }))
+    // A command that creates no store may read a partitioned one, such as to copy it.
+    const partitioned = create && (await pool.read(findPartitions))
+    if (partitioned) throw new CannotOpenStore(`PostgreSQL: ${partitioned.found}. ${partitioned.fix}`)
+    const { pgbouncer } = settings
+    applied = await pool.writeWithin(MIGRATE_WITHIN_MS, (sql) => migrate(sql, { create, pgbouncer, onWait }))
     if (applied === undefined) throw new NoDatabase(describeDatabase({ engine: 'postgres', url }))
-    await partitions.read()
-    warnings = settings.pgbouncer ? await warningsBehindPgbouncer(pool) : []
+    const fault = serving && (await pool.write(repairIds))
+    if (fault) throw new CannotOpenStore(`PostgreSQL: ${fault.found}. ${fault.fix}`, { transient: true })
+    warnings = pgbouncer ? await warningsBehindPgbouncer(pool) : []
     if (lacks) warnings.push(lacks)
   } catch (error) {
     await pool.end()
@@ -55,19 +60,15 @@ export async function openPostgresStore(
     throw error
   }
   isOpen = true
-  // After a failure the next minute reads the partitions; until then pages are read as before.
-  const everyMinute = () => void Promise.allSettled([settle(pool, report), partitions.read()])
-  const settling = setInterval(everyMinute, SETTLED_MS).unref()
   const creates = new Creates(pool)
+  const sql = postgresSql(pool)
+  let told: string | undefined
   return {
     opened: openedBy(applied, warnings),
-    pets: postgresPets(pool, creates, () => partitions.known),
-    accounts: { ...postgresAccounts(pool), ...postgresPeople(pool) },
-    categories: postgresCategories(pool),
-    imports: postgresImports(pool),
-    records: postgresRecords(pool),
-    partitions,
-    ...factsOfStore(postgresFacts(pool)),
+    pets: postgresPets(pool, sql, creates, followChanges),
+    ...sharedParts(sql),
+    records: postgresRecords(pool, sql),
+    ...factsOfStore(sql),
     /** PostgreSQL has no cheap way to detect writes of other connections. */
     version: () => undefined,
     versionToRead: () => undefined,
@@ -75,45 +76,14 @@ export async function openPostgresStore(
     commits: () => creates.commits,
     giveUp: () => {},
     async ping() {
-      await pool.ping()
-      if (partitions.shards) await pool.read(touchShards)
+      const shards = await pool.ping()
+      const fault = shards === undefined ? await pool.read(findCreateFault) : undefined
+      if (fault !== undefined && fault !== told)
+        report({ level: 'error', message: 'not ready: creates fail', details: { fault } })
+      told = fault
+      if (fault !== undefined) throw new NoWrites(fault)
     },
-    async close() {
-      clearInterval(settling)
-      await pool.end()
-    },
-  }
-}
-
-function postgresFacts(pool: Pool): Facts {
-  async function read(sql: Database, name: string): Promise<string | undefined> {
-    const [fact] = await sql<{ value: string }[]>`SELECT value FROM store_facts WHERE name = ${name}`
-    return fact?.value
-  }
-
-  return {
-    get: (name) => pool.read((sql) => read(sql, name)),
-    change: (name, present, value) =>
-      pool.writeRepeatable(async (sql) => {
-        if (value === undefined) await sql`DELETE FROM store_facts WHERE name = ${name} AND value = ${present ?? null}`
-        else if (present === undefined)
-          await sql`INSERT INTO store_facts (name, value) VALUES (${name}, ${value}) ON CONFLICT DO NOTHING`
-        else await sql`UPDATE store_facts SET value = ${value} WHERE name = ${name} AND value = ${present}`
-        return read(sql, name)
-      }),
-  }
-}
-
-/** Settles the counts in the background; after a failure the next run, a minute later, does it. */
-async function settle(pool: Pool, report: Report): Promise<void> {
-  try {
-    while (await pool.write(settleCounts));
-  } catch (error) {
-    report({
-      level: 'error',
-      message: 'counts by status could not be settled; this is retried in a minute',
-      details: { error },
-    })
+    close: () => pool.end(),
   }
 }
 

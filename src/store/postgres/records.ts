@@ -1,78 +1,38 @@
 // Reads and writes whole records in PostgreSQL, for copies.
 import { INT64_MIN } from '../../contract/int64.ts'
-import type { Pet } from '../../contract/pets.ts'
-import { asRecord, type FoundColumn, type Kind, type RecordStore, toJson, unknownAmong } from '../records.ts'
-import type { Database } from './connection.ts'
-import { followChanges, readShards } from './distribution.ts'
+import { type FoundColumn, type Kind, type RecordStore, recordStore, toJson, unknownAmong } from '../records.ts'
+import type { Sql } from '../sql.ts'
+import type { Database } from './pool/connection.ts'
 import type { Pool } from './pool.ts'
 
-export function postgresRecords(pool: Pool): RecordStore {
+export function postgresRecords(pool: Pool, sql: Sql): RecordStore {
   async function lastId({ name }: Kind): Promise<bigint> {
-    const [row] = await pool.read(
-      (sql) => sql<{ last: bigint }[]>`
-      SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM ${sql(sequenceOf(name))}`,
-    )
-    return row!.last
+    const select = `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS last FROM ${name}_id_seq`
+    return (await sql.read<{ last: bigint }>(select))[0]!.last
   }
 
-  return {
+  return recordStore(sql, {
     unknown: () => pool.read(readUnknown),
-
-    async count({ name }) {
-      const [row] = await pool.read(
-        (sql) => sql<{ count: number }[]>`SELECT count(*)::float8 AS count FROM ${sql(name)}`,
-      )
-      return row!.count
-    },
-
-    async read(kind, after, limit) {
-      const { name, columns, key } = kind
-      const rows = await pool.read((sql) => {
-        const values = key.map((column, index) =>
-          index === 0 ? sql`${after?.[column] ?? null}` : sql`, ${after?.[column] ?? null}`,
-        )
-        const behind = after === undefined ? sql`` : sql`WHERE (${sql(key)}) > (${values})`
-        return sql`SELECT ${sql(Object.keys(columns))} FROM ${sql(name)} ${behind} ORDER BY ${sql(key)} LIMIT ${limit}`
-      })
-      return rows.map((row) => asRecord(kind, row))
-    },
-
-    async write({ name, columns }, records) {
-      await pool.write((sql) => {
-        const insert = sql`INSERT INTO ${sql(name)} ${sql(records, Object.keys(columns))}`
-        if (name !== 'pets') return insert
-        // The animals may have ids that the index of the search and the counts have passed. One statement, and so one
-        // transaction, does all.
-        return sql`
-          WITH progress AS (UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN}),
-            written AS (${insert} RETURNING id, status),
-            counted AS (SELECT until_id FROM pet_counts_progress FOR SHARE)
-          UPDATE pet_counts SET count = pet_counts.count + added.count
-          FROM (SELECT status, count(*) AS count FROM written, counted WHERE id <= until_id GROUP BY status) AS added
-          WHERE pet_counts.status = added.status`
-      })
-    },
-
-    /** Passes the keys as JSON, which needs no array types of the driver. */
-    async remove({ name, columns, key }, records) {
-      const keys = records.map((record) => Object.fromEntries(key.map((column) => [column, record[column]])))
-      const types = key.map((column) => `${column} ${columns[column] === 'integer' ? 'BIGINT' : 'TEXT'}`).join()
-      return pool.writeTransaction(async (sql) => {
-        const gone = await sql<Pet[]>`
-          DELETE FROM ${sql(name)} WHERE (${sql(key)}) IN
-            (SELECT * FROM json_to_recordset(${toJson(keys)}::text::json) AS gone (${sql.unsafe(types)})) RETURNING *`
-        if (name === 'pets' && (await readShards(sql))) await followChanges(sql, gone)
-        return gone.count
-      })
-    },
 
     lastId,
 
     async raiseLastId(kind, id) {
       if (id < 1n || id <= (await lastId(kind))) return
-      await pool.write((sql) => sql`SELECT setval(${sequenceOf(kind.name)}::text::regclass, ${id})`)
+      await sql.run([`SELECT setval('${kind.name}_id_seq', $1)`, id])
     },
-  }
+
+    *petsWritten(records) {
+      // The animals may have ids that the index of the search and the counts have passed.
+      yield [`UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN}`]
+      const count = `
+        UPDATE pet_counts SET count = pet_counts.count + added.count
+        FROM (SELECT status, count(*) AS count FROM ${sql.jsonTable('$1', 'written', 'id BIGINT, status TEXT')},
+            (SELECT until_id FROM pet_counts_progress FOR SHARE) AS counted
+          WHERE id <= until_id GROUP BY status) AS added
+        WHERE pet_counts.status = added.status`
+      yield [count, toJson(records.map(({ id, status }) => ({ id, status })))]
+    },
+  })
 }
 
 /** Returns the tables and columns of the service's schema that this program does not know, without those of extensions. */
@@ -86,9 +46,4 @@ export async function readUnknown(sql: Database): Promise<string[]> {
       AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.objid = t.oid AND d.deptype = 'e')
     ORDER BY t.relname, c.attnum`
   return unknownAmong(found)
-}
-
-/** Returns the name that PostgreSQL gives to the sequence of an identity column. */
-function sequenceOf(table: string): string {
-  return `${table}_id_seq`
 }

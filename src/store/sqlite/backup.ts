@@ -4,7 +4,7 @@ import { dirname, isAbsolute } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { LEFT_BEHIND, titleOf, unknownAmong, whyUnknown } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
-import { isReplaceable, writeWholeFile } from '../whole-file.ts'
+import { isReplaceable, reasonOf, writeWholeFile } from '../database/files.ts'
 import { companionsOf, createFile, createFolder, partOfDatabase } from './database-files.ts'
 import { readPragma, refuseForeignFile } from './database.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
@@ -57,7 +57,7 @@ function writeCopy(path: string, copy: string): void {
  * after the backup. Throws `CannotOpenStore`.
  */
 export async function restore(file: string, path: string): Promise<void> {
-  if (!existsSync(file)) throw new CannotOpenStore(`There is no file ${file} to restore.`)
+  if (!existsSync(file) || !statSync(file).isFile()) throw new CannotOpenStore(`There is no file ${file} to restore.`)
   const part = partOfDatabase(file, path)
   if (part !== undefined)
     throw new CannotOpenStore(
@@ -127,5 +127,5 @@ function requireUnused(path: string): void {
 
 function asRefusal(what: string, error: unknown): CannotOpenStore {
   if (error instanceof CannotOpenStore) return error
-  return new CannotOpenStore(`${what}: ${explain(error)}`, { cause: error })
+  return new CannotOpenStore(`${what}: ${reasonOf(new Error(explain(error)))}`, { cause: error })
 }

@@ -1,7 +1,7 @@
 // Checks a database file for `petstore doctor`, without changing it.
 import { statfsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../check.ts'
+import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../database/check.ts'
 import { unknownAmong } from '../records.ts'
 import { NoDatabase } from '../store.ts'
 import { folderOf, modeWarnings } from './database-files.ts'
@@ -15,15 +15,12 @@ const MEBIBYTE = 1024 * 1024
 /** With less free space than this, writes are about to fail. */
 const LEAST_FREE = 100 * MEBIBYTE
 
-/** The clock of the process that wrote the event may be a little ahead. */
-const CLOCK_TOLERANCE_MS = 60_000
-
 function damaged(name: string, found: string, condition = 'The file is damaged'): Check {
   const fix = 'stop the service, move the file away with its -wal and -shm, and restore a backup in its place:'
   return problem(name, found, `${condition}: ${fix}`, 'restore', 'FILE')
 }
 
-export function checkSqlite(path: string, now: number): Check[] {
+export function checkSqlite(path: string): Check[] {
   // What this user may not open is neither missing nor damaged.
   try {
     if (statSync(path, { throwIfNoEntry: false }) === undefined)
@@ -45,7 +42,7 @@ export function checkSqlite(path: string, now: number): Check[] {
     const lacking = lackingMigrations(db, path)
     checks.push(checkVersion(db), schemaCheck(lacking), ...unknownChecks(unknownAmong(readColumns(db))))
     // The first migration creates the tables.
-    if (lacking[0]?.number !== 1) checks.push(checkIntegrity(db), checkClock(db, now))
+    if (lacking[0]?.number !== 1) checks.push(checkIntegrity(db))
   } catch (error) {
     checks.push(damaged('Database', explain(error), 'If the file is damaged'))
   }
@@ -96,16 +93,4 @@ function checkIntegrity(db: DatabaseSync): Check {
   const broken = db.prepare('PRAGMA foreign_key_check').all().length
   if (broken > 0) return damaged('Integrity', `${broken} rows refer to rows that do not exist`)
   return fine('Integrity', 'quick_check and foreign_key_check found nothing')
-}
-
-/** Compares the clock with the newest audit event, which can't lie in the future. */
-function checkClock(db: DatabaseSync, now: number): Check {
-  const [newest] = db.prepare('SELECT at FROM audit_events ORDER BY id DESC LIMIT 1').all() as { at: number }[]
-  const time = new Date(now).toISOString()
-  if (newest === undefined || newest.at <= now + CLOCK_TOLERANCE_MS) return fine('Clock', time)
-  return problem(
-    'Clock',
-    `${time}, but the newest audit event is of ${new Date(newest.at).toISOString()}`,
-    'Set the clock, and keep it with NTP: keys and sessions expire by it.',
-  )
 }

@@ -1,7 +1,8 @@
-// The files of a database: who may read them, and how they are recognised by other names. The commands: test/same-file.test.ts.
+// The files of a database: who may read them, and how they are recognised by other names. The commands: test/sqlite/same-file.test.ts.
 import assert from 'node:assert/strict'
 import {
   chmodSync,
+  existsSync,
   linkSync,
   mkdirSync,
   mkdtempSync,
@@ -33,6 +34,12 @@ describe('The files of a database', () => {
     createFolder(at('old'))
     createFile(at('old/pets.db'))
     assert.deepEqual([modeOf('old'), modeOf('old/pets.db'), statSync(at('old/pets.db')).size], [0o755, 0o755, 4])
+  })
+
+  it('are refused where the system allows no folder, and at the name of a file', () => {
+    writeFileSync(at('file'), '')
+    for (const path of [at('file'), at('file/deeper')]) assert.throws(() => createFolder(path), /EEXIST|ENOTDIR/)
+    if (existsSync('/proc/self')) assert.throws(() => createFolder('/proc/none/deeper'), /ENOENT/)
   })
 
   it('cause a warning each where others can read them, and none where only the owner can', () => {

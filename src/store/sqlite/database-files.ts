@@ -11,7 +11,7 @@ import {
 } from 'node:fs'
 import { platform } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
-import { shellWord } from '../../contract/shell-word.ts'
+import { shellWord } from '../../contract/text/shell-word.ts'
 
 const OWNER_ONLY_FOLDER = 0o700
 const OWNER_ONLY_FILE = 0o600
@@ -19,7 +19,20 @@ const READABLE_BY_OTHERS = 0o044
 
 /** Creates the missing folders of a path, readable by the owner only; existing folders keep their mode. */
 export function createFolder(path: string): void {
-  mkdirSync(path, { recursive: true, mode: OWNER_ONLY_FOLDER })
+  if (isFolder(path)) return
+  const parent = dirname(path)
+  if (parent !== path) createFolder(parent)
+  try {
+    // The option `recursive` tries for ever where a system allows no folder, such as below /proc.
+    mkdirSync(path, OWNER_ONLY_FOLDER)
+  } catch (error) {
+    // Another process has created it meanwhile.
+    if (!isFolder(path)) throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 /**

@@ -1,10 +1,9 @@
 // Opens the database file. Refuses another program's file, an SQLite with the WAL bug, and settings that do not take effect.
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite'
-import { IN_MEMORY } from '../database-address.ts'
-import { openedBy } from '../migrations.ts'
-import type { ColumnValue } from '../pet-columns.ts'
+import { DatabaseSync, type StatementSync } from 'node:sqlite'
+import { IN_MEMORY } from '../database/database-address.ts'
+import { openedBy } from '../database/migrations.ts'
 import {
   CannotOpenStore,
   NoDatabase,
@@ -17,7 +16,7 @@ import { companionsOf, createFile, createFolder, folderOf, modeWarnings } from '
 import { explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 import { rewriteWal } from './rewrite-wal.ts'
-import { openWal, type Wal, WAL_LIMIT } from './wal.ts'
+import { openWal, type Wal, WAL_LIMIT } from './transactions/wal.ts'
 
 /** Earlier versions can corrupt a WAL database under concurrent checkpoints. */
 const SQLITE_MINIMUM = '3.51.3'
@@ -194,21 +193,11 @@ export function prepareRows(db: DatabaseSync, sql: string): StatementSync {
 }
 
 /** Returns a function that prepares a statement when its text is first used, and returns the same one from then on. */
-export function rememberStatements(prepare: (sql: string) => StatementSync): (sql: string) => StatementSync {
-  const prepared = new Map<string, StatementSync>()
+export function rememberStatements<T>(prepare: (sql: string) => T): (sql: string) => T {
+  const prepared = new Map<string, T>()
   return (sql) => {
     const statement = prepared.get(sql) ?? prepare(sql)
     prepared.set(sql, statement)
     return statement
   }
-}
-
-/** Returns a function that reads rows by a statement with the parameters $1, $2 …, as PostgreSQL names them. */
-export function rowsOf(db: DatabaseSync): (text: string, values: readonly (string | bigint)[]) => ColumnValue[][] {
-  const prepare = rememberStatements((sql) => prepareRows(db, sql))
-  return (text, values) => prepare(text).all(namedValues(values)) as unknown[] as ColumnValue[][]
-}
-
-export function namedValues(values: readonly SQLInputValue[]): Record<string, SQLInputValue> {
-  return Object.fromEntries(values.map((value, index) => [index + 1, value]))
 }

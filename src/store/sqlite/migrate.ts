@@ -7,7 +7,7 @@ import {
   MIGRATIONS_TABLE,
   missingMigrations,
   readMigrations,
-} from '../migrations.ts'
+} from '../database/migrations.ts'
 import { explain, isFull } from './failures.ts'
 
 /** "PETS" in ASCII; in the header of a file it marks a petstore database. */

@@ -1,30 +1,19 @@
-// Animals in SQLite: reads and changes, the index of the search, and imports of files.
+// Animals in SQLite: list, create, and the index of the search.
 import type { DatabaseSync } from 'node:sqlite'
-import { isSamePet, type NewPet, type Pet } from '../../contract/pets.ts'
+import { FIELD_LIST, OPTIONAL_FIELDS, type Pet } from '../../contract/pets.ts'
 import { inSlices } from '../../timing.ts'
-import {
-  type ColumnValue,
-  NEW_COLUMNS,
-  type NewRow,
-  newValuesOf,
-  PET_COLUMNS,
-  PET_ROW,
-  petOf,
-  valuesOf,
-} from '../pet-columns.ts'
-import type { AuditEvent } from '../account-store.ts'
-import { PURGE_AT_ONCE } from '../idempotency.ts'
-import type { FileImport, ImportStore } from '../imports.ts'
-import { mergeChanges, pagesOfChanges, readAddition } from '../pet-changes.ts'
-import { COUNT_IN_CATEGORY, countsOf, listOf, type Page, pagesOfList, SELECT_PETS } from '../pet-list.ts'
-import { indexedWordOf, searchPets, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
-import type { Created, Idempotency, NotWritten, PetStore } from '../store.ts'
-import { prepareAppendEvent } from './accounts.ts'
-import { prepareExact, prepareRows, rememberStatements, rowsOf } from './database.ts'
-import type { Transactions } from './transactions.ts'
+import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_ROW, petOf } from '../pet-columns.ts'
+import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
+import { countsOf, listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
+import { indexedWordOf, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
+import { sharedPets } from '../shared-pets.ts'
+import type { Sql } from '../sql.ts'
+import type { Created, Idempotency, PetStore } from '../store.ts'
+import { prepareExact, prepareRows, rememberStatements } from './database.ts'
+import type { Transactions } from './transactions/transactions.ts'
 
-/** How many rows a statement inserts. Of 16 creates in a batch, each takes 8 µs by one statement, and 13 µs alone. */
-const INSERTED_AT_ONCE = [64, 16, 4, 1]
+/** How many rows a statement inserts. Of 16 creates in a batch, each takes 8 µs by one statement, and 13 µs alone; 64 are no faster. */
+const INSERTED_AT_ONCE = [16, 1]
 const NEW_ROW = `(${NEW_COLUMNS.map(() => '?').join()})`
 
 /** Returns a function that inserts animals, and returns each with its id. */
@@ -47,17 +36,16 @@ function prepareInsert(db: DatabaseSync): (rows: readonly NewRow[]) => { outcome
   }
 }
 
-export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetStore {
+export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sql): PetStore {
   const statements = prepareStatements(db)
   const insert = prepareInsert(db)
-  const appendEvent = prepareAppendEvent(db)
-  const words = sqliteWords(db, transactions)
-  const rows = rowsOf(db)
 
   function find(id: bigint): Pet | undefined {
     const row = statements.get.get(id) as PetRow | undefined
     return row && petOf(row)
   }
+
+  const get: PetStore['get'] = (id) => transactions.read(() => find(id))
 
   function readPage(page: Page): PetRow[] {
     const { text, values } = sqlitePage(page)
@@ -78,16 +66,6 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
     return created
   }
 
-  /** Writes with its audit event, and returns undefined, if the animal equals `expected`. */
-  function writeIfSame(id: bigint, expected: NewPet, event: AuditEvent, write: () => void): NotWritten | undefined {
-    const pet = find(id)
-    if (pet === undefined) return { outcome: 'missing' }
-    if (!isSamePet(pet, expected)) return { outcome: 'conflict', pet }
-    write()
-    appendEvent(event)
-    return undefined
-  }
-
   return {
     create(newPet, idempotency, addition) {
       const row = { newPet, addition }
@@ -98,11 +76,16 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
     createMany: (newPets, addition) =>
       transactions.write(() => void insert(newPets.map((newPet) => ({ newPet, addition })))),
 
-    get: (id) => transactions.read(() => find(id)),
+    get,
 
-    addition: (id) => readAddition(async (...query) => transactions.read(() => rows(...query)), id),
+    ...sharedPets(sql, get, sqliteWords(db, transactions)),
 
-    list: (query) => transactions.read(() => listOf(pagesOfList(query).flatMap(readPage), query)),
+    list: ((query: PetList, as?: 'json') =>
+      transactions.read(() =>
+        as === 'json'
+          ? readPage({ ...pagesOfList(query)[0]!, select: SELECT_JSON }).map(([json]) => String(json))
+          : listOf(pagesOfList(query).flatMap(readPage), query),
+      )) as PetStore['list'],
 
     changes: (query) =>
       transactions.read(() => {
@@ -110,45 +93,33 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions): PetSto
         return mergeChanges(readPage(added), readPage(events), query)
       }),
 
-    update: (id, expected, wanted, event) =>
-      transactions.write(() => {
-        const write = () => statements.update.run(...valuesOf(wanted), id)
-        return writeIfSame(id, expected, event, write) ?? { outcome: 'updated' }
-      }),
+    /** Triggers of migrations/0001-first.sql keep the counts, in the transaction of each animal. */
+    countByStatus: async () => countsOf(await sql.read('SELECT status, count FROM pet_counts')),
 
-    remove: (id, expected, event) =>
-      transactions.write(
-        () => writeIfSame(id, expected, event, () => statements.remove.run(id)) ?? { outcome: 'removed' },
-      ),
-
-    search: (query) => searchPets(words, query),
-
-    indexWords: () => words.indexBatch(),
-
-    countByStatus: () => transactions.read(() => countsOf(rows('SELECT status, count FROM pet_counts', []))),
-
-    countInCategory: (categoryId) => transactions.read(() => countsOf(rows(COUNT_IN_CATEGORY, [categoryId]))),
-
-    purgeIdempotencyRecords: (before) =>
-      transactions.writeBookkeeping(() =>
-        Number(statements.purgeIdempotencyRecords.run(before, PURGE_AT_ONCE).changes),
-      ),
+    settleCounts: () => Promise.resolve(false),
   }
 }
 
+const PET_OBJECT = `json_object('id', id, ${FIELD_LIST.map(({ name, column }) => `'${name}', ${column}`).join()})`
+
+/** The bytes of `renderPet` (test/store/rendered-animals.test.ts). json_patch leaves out the NULL of an absent field. */
+const SELECT_JSON = `SELECT ${OPTIONAL_FIELDS.length === 0 ? PET_OBJECT : `json_patch('{}', ${PET_OBJECT})`} FROM pets`
+
 /** Renders the statement of a page; the limit is its last parameter. */
-export function sqlitePage({ select, index, where = 'TRUE', filters, before, after }: Page) {
+export function sqlitePage({ select, where = 'TRUE', filters, before, after }: Page) {
   const values = filters.map(({ value }): string | bigint => value)
-  const conditions = [where, ...filters.map(({ column }) => `${column} = ?`)]
+  const conditions = [
+    where,
+    ...filters.map(({ column, isRare }) => (isRare ? `likelihood(${column} = ?, 1e-6)` : `${column} = ?`)),
+  ]
   const bound = after ?? before
   if (bound !== undefined) {
     conditions.push(after === undefined ? 'id < ?' : 'id > ?')
     values.push(bound)
   }
-  const from = index === undefined ? select : `${select} INDEXED BY ${index}`
   const order = after === undefined ? 'DESC' : 'ASC'
   // With a plain `LIMIT ?`, SQLite prepares the statement again each time it is bound: a page takes 33 instead of 23 µs.
-  return { text: `${from} WHERE ${conditions.join(' AND ')} ORDER BY id ${order} LIMIT 0 + ?`, values }
+  return { text: `${select} WHERE ${conditions.join(' AND ')} ORDER BY id ${order} LIMIT 0 + ?`, values }
 }
 
 type PetRow = ColumnValue[]
@@ -162,8 +133,6 @@ interface IdempotencyRecord {
 function prepareStatements(db: DatabaseSync) {
   return {
     page: rememberStatements((sql) => prepareRows(db, sql)),
-    update: prepareExact(db, `UPDATE pets SET ${PET_COLUMNS.map((column) => `${column} = ?`).join()} WHERE id = ?`),
-    remove: prepareExact(db, 'DELETE FROM pets WHERE id = ?'),
     get: prepareRows(db, `${SELECT_PETS} WHERE id = ?`),
     findRecord: prepareExact(
       db,
@@ -173,11 +142,6 @@ function prepareStatements(db: DatabaseSync) {
     addRecord: prepareExact(
       db,
       'INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)',
-    ),
-    purgeIdempotencyRecords: prepareExact(
-      db,
-      `DELETE FROM idempotency_records WHERE (account_id, key) IN
-         (SELECT account_id, key FROM idempotency_records WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
     ),
   }
 }
@@ -239,7 +203,7 @@ function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
       const rows = await wordRows(pets.map(([id, name]) => ({ id: id as bigint, name: name as string })))
       const names = new Set(renamed.flatMap(([, , former, present]) => [former as string, String(present ?? '')]))
       const folded = new Map(await inSlices([...names], (name) => [name, wordsOf(name)] as const))
-      await transactions.writeBookkeeping(() => {
+      await transactions.write(() => {
         for (const { word, id } of rows) add(word, id)
         const last = pets.at(-1)?.[0] as bigint | undefined
         if (last !== undefined) prepare('UPDATE pet_words_progress SET until_id = max(until_id, ?)').run(last)
@@ -247,46 +211,5 @@ function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
       })
       return pets.length === INDEX_AT_ONCE || renamed.length === INDEX_AT_ONCE
     },
-  }
-}
-
-const SELECT_IMPORT =
-  'SELECT hash, file, rows_done AS "rowsDone", rows_total AS "rowsTotal", updated_at AS "updatedAt" FROM imports'
-
-export function sqliteImports(db: DatabaseSync, transactions: Transactions): ImportStore {
-  const find = db.prepare(`${SELECT_IMPORT} WHERE hash = ?`)
-  const unfinished = db.prepare(
-    `${SELECT_IMPORT} WHERE rows_done < rows_total AND NOT EXISTS (
-       SELECT 1 FROM imports AS later WHERE later.file = imports.file AND later.updated_at > imports.updated_at
-     ) ORDER BY updated_at`,
-  )
-  const begin = prepareExact(
-    db,
-    `INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES (?, ?, 0, ?, ?)
-     ON CONFLICT (hash) DO UPDATE
-       SET file = excluded.file, rows_done = 0, rows_total = excluded.rows_total, updated_at = excluded.updated_at
-       WHERE (imports.rows_done >= imports.rows_total OR imports.rows_total <> excluded.rows_total) AND ?`,
-  )
-  const advance = prepareExact(
-    db,
-    'UPDATE imports SET rows_done = ?, updated_at = ? WHERE hash = ? AND rows_done = ? AND rows_total = ?',
-  )
-  const insert = prepareInsert(db)
-
-  return {
-    find: (hash) => transactions.read(() => find.get(hash) as FileImport | undefined),
-
-    unfinished: () => transactions.read(() => unfinished.all() as unknown as FileImport[]),
-
-    begin: ({ hash, file, rowsTotal }, now, again) =>
-      transactions.writeBookkeeping(() => Number(begin.run(hash, file, rowsTotal, now, Number(again)).changes) === 1),
-
-    addRows: ({ hash, rowsDone, rowsTotal }, rows, now) =>
-      transactions.write(() => {
-        const { changes } = advance.run(rowsDone + rows.length, now, hash, rowsDone, rowsTotal)
-        if (Number(changes) === 0) return false
-        insert(rows.map((newPet) => ({ newPet, addition: { at: now, by: undefined } })))
-        return true
-      }),
   }
 }

@@ -1,0 +1,45 @@
+// The addresses of the list of animals and of an animal, which remember the filters and the position in the list.
+import { filterQuery, type Filters, LIST_PARAMETERS } from '../../contract/list-query.ts'
+import type { PetList } from '../../store/pet-list.ts'
+
+/** What the animals of a list have in common. */
+export type Chosen = Filters & Pick<PetList, 'categoryId' | 'inShop'>
+
+/** Values of the parameter `status` that are no status. The list shows what is in the shop if it is absent. */
+export const ALL = 'all'
+export const IN_SHOP = 'shop'
+
+/** The parameters of listPets that the console accepts too: all except for the size of a page. */
+export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
+
+/** The parameter of the category, which only the console has. */
+export const CATEGORY = 'category'
+
+/** The parameters that tell where in the list or search the visitor is. */
+const POSITION = [...ACCEPTED.map(({ name }) => name), CATEGORY, 'newer', 'q', 'from']
+
+export function listAddress(chosen: Chosen, more: Record<string, string> = {}): string {
+  return withFilters('/animals', chosen, more)
+}
+
+export function withFilters(path: string, chosen: Chosen, more: Record<string, string> = {}): string {
+  return withQuery(path, { ...chosenQuery(chosen), ...more })
+}
+
+export function chosenQuery(chosen: Chosen): Record<string, string> {
+  const category = chosen.categoryId === undefined ? {} : { [CATEGORY]: String(chosen.categoryId) }
+  const all = chosen.inShop ? {} : { status: ALL }
+  return { ...all, ...Object.fromEntries(new URLSearchParams(filterQuery(chosen))), ...category }
+}
+
+/** Returns an address that remembers the position in the list that the visitor came from. */
+export function keepingPosition(path: string, raw: URLSearchParams, more: Record<string, string> = {}): string {
+  const position = POSITION.flatMap((name) => (raw.has(name) ? [[name, raw.get(name)!]] : []))
+  return withQuery(path, { ...(Object.fromEntries(position) as Record<string, string>), ...more })
+}
+
+/** Leaves out parameters that are empty. */
+export function withQuery(path: string, parameters: Record<string, string>): string {
+  const query = new URLSearchParams(Object.entries(parameters).filter(([, value]) => value !== '')).toString()
+  return query === '' ? path : `${path}?${query}`
+}

@@ -1,0 +1,152 @@
+// The fields of an animal in a form, and messages about invalid values for the people who fill it in.
+import type { CategoryNames } from '../../contract/category-name.ts'
+import { entryOf } from '../../contract/text/entry-of.ts'
+import { INT64_MAX, INT64_MIN, int64FromJsonNumber, int64FromText } from '../../contract/int64.ts'
+import { NAME_MAX_LENGTH } from '../../contract/limits.ts'
+import {
+  checkField,
+  DEFAULT_STATUS,
+  FIELD_LIST,
+  FIELD_NAMES,
+  type FieldName,
+  FIELDS,
+  type NewPet,
+  PET_STATUSES,
+  type PetStatus,
+} from '../../contract/pets.ts'
+import { FieldProblem, InvalidFields } from '../../contract/errors.ts'
+import { choice, field, type FieldParts } from '../every-page/forms.ts'
+import type { Html } from '../../http/html/html.ts'
+import type { MemberVisit } from '../every-page/visit.ts'
+
+export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
+
+const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const)
+
+interface Categories {
+  categories: CategoryNames
+  /** The categories to choose from (`suggestedCategories`). */
+  suggested: readonly bigint[]
+}
+
+interface ShownField {
+  label: string
+  input: (parts: FieldParts & Categories) => Html
+  problem: (typed: string, categories: CategoryNames) => string
+  /** Returns the words for a value; without it, the value is shown as it is. */
+  words?: (value: string, categories: CategoryNames) => string
+}
+
+const SHOWN: Record<FieldName, ShownField> = {
+  name: {
+    label: 'Name',
+    input: field,
+    problem: (typed) => {
+      if (typed.trim() === '') return 'Enter a name'
+      const { length } = [...typed]
+      return length > NAME_MAX_LENGTH
+        ? `The name must have at most ${NAME_MAX_LENGTH} characters, got ${length}`
+        : 'The name has the character U+0000, which cannot be stored. Remove it'
+    },
+  },
+  categoryId: {
+    label: 'Category',
+    input: ({ categories, suggested, value = '', ...parts }) =>
+      field({
+        ...parts,
+        value: categoryWords(value, categories),
+        hint: 'A name, or a number such as 3.',
+        suggestions: suggested.map((number) => categories.words(number)),
+      }),
+    problem: (typed, categories) => {
+      if (typed.trim() === '') return 'Enter a category'
+      if (/^\s*-?\d+\s*$/.test(typed)) return `Category must be from ${INT64_MIN} to ${INT64_MAX}`
+      return `${categories.unknown(typed)} Enter a name of the list, or a whole number such as 3 or -3`
+    },
+    words: categoryWords,
+  },
+  status: {
+    label: 'Status',
+    input: ({ value = '', ...parts }) => {
+      // A status of a newer program can be kept.
+      const isOther = value !== '' && !Object.hasOwn(STATUS_WORDS, value)
+      const options = isOther ? [...STATUS_OPTIONS, [value, value] as const] : STATUS_OPTIONS
+      return choice({ ...parts, value: value || DEFAULT_STATUS, options })
+    },
+    problem: () => `Choose one of ${Object.values(STATUS_WORDS).join(', ')}`,
+    words: (status) => entryOf(STATUS_WORDS, status) ?? status,
+  },
+}
+
+/** `value` returns what was typed into a field, or what it starts with. */
+export interface AnimalFieldParts extends Pick<FieldParts, 'problems' | 'focus'>, Categories {
+  value: (name: FieldName) => string
+}
+
+/** How many of the newest animals tell which categories are in use. */
+const LOOKED_AT = 300
+
+/** Resolves with the named categories, those in use first. */
+export async function suggestedCategories({ store, categories }: MemberVisit): Promise<bigint[]> {
+  const used = new Set((await store.pets.list({ limit: LOOKED_AT })).map(({ categoryId }) => categoryId))
+  return [...categories.names.keys()].toSorted((one, other) => Number(used.has(other)) - Number(used.has(one)))
+}
+
+export function animalField(name: FieldName, { value, ...parts }: AnimalFieldParts, label = SHOWN[name].label): Html {
+  return SHOWN[name].input({ name, label, value: value(name), ...parts })
+}
+
+/**
+ * Reads the fields with the checks of the API, so that both accept the same animals. An empty field counts as absent. A field that
+ * has the text of `stored` is not checked: what is stored stays, also if a newer program allowed it.
+ */
+export function readAnimal(
+  typed: (name: FieldName) => string,
+  categories: CategoryNames,
+  stored?: NewPet,
+): NewPet | InvalidFields {
+  const newPet: Record<string, unknown> = {}
+  const problems: FieldProblem[] = []
+  for (const entry of FIELD_LIST) {
+    const { name } = entry
+    const text = typed(name)
+    const isStored = stored !== undefined && text === fieldText(stored, name)
+    const value = isStored ? stored[name] : checkField(entry, readField(name, text, categories))
+    if (value instanceof FieldProblem) problems.push(new FieldProblem(name, SHOWN[name].problem(text, categories)))
+    else if (value !== undefined) newPet[name] = value
+  }
+  return problems.length === 0 ? (newPet as NewPet) : new InvalidFields(problems)
+}
+
+export function readField(name: FieldName, text: string, categories: CategoryNames): string | bigint | undefined {
+  if (FIELDS[name].schema.type !== 'integer') return text || undefined
+  const chosen = name === 'categoryId' ? categories.numberOf(text) : undefined
+  return chosen ?? int64FromJsonNumber(text.trim()) ?? (text.trim() || undefined)
+}
+
+/** Returns the value of a field as its input has it, empty if it is absent. */
+export function fieldText(newPet: NewPet, name: FieldName): string {
+  return String(newPet[name] ?? '')
+}
+
+/** Name and status first, then the rest: the order in which an animal is shown. */
+export const SHOWN_FIELDS: readonly FieldName[] = [...new Set<FieldName>(['name', 'status', ...FIELD_NAMES])]
+
+export function labelOf(name: FieldName): string {
+  return SHOWN[name].label
+}
+
+/** Returns the value of a field as people read it, such as "Sold" or "Cats". */
+export function inWords(newPet: NewPet, name: FieldName, categories: CategoryNames): string {
+  return textInWords(name, fieldText(newPet, name), categories)
+}
+
+export function textInWords(name: FieldName, text: string, categories: CategoryNames): string {
+  const { words = String } = SHOWN[name]
+  return text === '' ? '–' : words(text, categories)
+}
+
+function categoryWords(text: string, categories: CategoryNames): string {
+  const number = int64FromText(text)
+  return number === undefined ? text : categories.words(number)
+}

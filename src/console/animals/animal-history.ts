@@ -1,0 +1,136 @@
+// The history of an animal: writes a change or its removal with the audit event, and shows who added it, who changed what, and when.
+import type { CategoryNames } from '../../contract/category-name.ts'
+import { FIELD_NAMES, type FieldName, type NewPet, type Pet } from '../../contract/pets.ts'
+import { petSubject, type RecordedEvent } from '../../store/account-store.ts'
+import { splitDetail, withAddition } from '../../store/pet-changes.ts'
+import type { Addition } from '../../store/pet-columns.ts'
+import type { Removed, Updated } from '../../store/store.ts'
+import { html, type Html, isolated } from '../../http/html/html.ts'
+import { inWords, labelOf, SHOWN_FIELDS } from './animal-form.ts'
+import { notFoundPage } from '../every-page/problem-pages.ts'
+import { minute } from '../every-page/times.ts'
+import type { HtmlPage, MemberVisit } from '../every-page/visit.ts'
+
+export const CHANGES_SHOWN = 20
+
+export interface Change extends RecordedEvent {
+  /** The author of the change, as the page names them: an email address, or "You". */
+  by: Html
+  byVisitor: boolean
+}
+
+/** Changes an animal if it still equals `pet`, with the event that says who changed what. */
+export function saveChange(visit: MemberVisit, pet: Pet, wanted: NewPet): Promise<Updated> {
+  const { store, who, now: at, categories } = visit
+  const [accountId, subject, detail] = [who.account.id, petSubject(pet), difference(pet, wanted, categories)]
+  const event = { at, accountId, action: 'pet.changed', via: 'console', subject, detail } as const
+  return store.pets.update(pet.id, pet, wanted, event)
+}
+
+/** Removes an animal if it still equals `pet`, with the event that says who removed it and what it was. */
+export async function removeAnimal(visit: MemberVisit, pet: Pet): Promise<Removed> {
+  const { store, who, now: at } = visit
+  // An addition never changes, so it can be read before the removal.
+  const addition = await store.pets.addition(pet.id)
+  const [accountId, subject, detail] = [who.account.id, petSubject(pet), withAddition(describe(visit, pet), addition)]
+  return store.pets.remove(pet.id, pet, { at, accountId, via: 'console', action: 'pet.removed', subject, detail })
+}
+
+export function describe({ categories }: MemberVisit, pet: Pet): string {
+  return SHOWN_FIELDS.map((name) => `${labelOf(name)}: ${inWords(pet, name, categories)}`).join('; ')
+}
+
+/** Describes each changed field, such as "Status: Pending → Sold"; returns an empty text if there is none. */
+export function difference(from: NewPet, to: NewPet, categories: CategoryNames): string {
+  return FIELD_NAMES.filter((name) => from[name] !== to[name])
+    .map((name) => `${labelOf(name)}: ${inWords(from, name, categories)} → ${inWords(to, name, categories)}`)
+    .join('; ')
+}
+
+/** Returns the newest change of a field, which gave it its present value. */
+export function lastChangeOf(field: FieldName, changes: readonly RecordedEvent[]): RecordedEvent | undefined {
+  return changes.find(({ detail }) => `; ${detail}`.includes(`; ${labelOf(field)}: `))
+}
+
+/** Resolves with the changes of an animal, and with the words for by whom and when it was added. */
+export async function readHistory(visit: MemberVisit, petId: bigint): Promise<{ changes: Change[]; added: Html }> {
+  const { store, who } = visit
+  // Reads one change more than the page shows, to see whether there are more.
+  const changing = store.accounts.changesOf(petId, CHANGES_SHOWN + 1)
+  const [events, stored] = await Promise.all([changing, store.pets.addition(petId)])
+  const addition = stored ?? (events[0] && splitDetail(events[0]).added)
+  const nameOf = await readNames(visit, [addition?.by, ...events.map(({ accountId }) => accountId)])
+  const changes = events.map((event) => {
+    const { words } = splitDetail(event)
+    return {
+      ...event,
+      detail: event.action === 'pet.removed' ? `Removed: ${words}` : words,
+      byVisitor: event.accountId === who.account.id,
+      by: nameOf(event.accountId),
+    }
+  })
+  return { changes, added: byWhom(addition, nameOf) }
+}
+
+/** Returns the words for the id of an account or a key. What has none was imported from a file, or made up. */
+export type NameOf = (id: string | undefined) => Html
+
+/** Reads the names of these accounts and keys, each once. A deleted account takes its keys along; a revoked key keeps its name. */
+export async function readNames({ store, who }: MemberVisit, ids: readonly (string | undefined)[]): Promise<NameOf> {
+  const isKey = (id = '') => id.startsWith('key_')
+  const keys = await Promise.all(Array.from(new Set(ids.filter(isKey)), (id) => store.accounts.keyById(id!)))
+  const owners = keys.map((key) => key?.accountId)
+  const people = new Set([...ids, ...owners].filter((id) => id !== undefined && id !== who.account.id && !isKey(id)))
+  const accounts = await Promise.all(Array.from(people, (id) => store.accounts.accountById(id!)))
+  const nameOf: NameOf = (id) => {
+    if (id === who.account.id) return html`You`
+    const key = keys.find((each) => each?.id === id)
+    if (key !== undefined) return html`${nameOf(key.accountId)}, with the key ${isolated(key.name)}`
+    const email = accounts.find((account) => account?.id === id)?.email
+    return email === undefined ? html`${isKey(id) ? 'A key of a' : 'A'} deleted account` : isolated(email)
+  }
+  return (id) => (id === undefined ? html`On the command line` : nameOf(id))
+}
+
+/** Says by whom and when something was done; "Not recorded" for animals of earlier releases. */
+export function byWhom(done: Addition | undefined, nameOf: NameOf): Html {
+  return done === undefined ? html`Not recorded` : html`${nameOf(done.by)}, ${minute(done.at)}`
+}
+
+export function timelineEntry(what: Html | string, done: Html): Html {
+  return html`<li>${what} <span class="quiet-text">${done}</span></li>`
+}
+
+/** Says what an animal was, and who removed it; resolves with "Page not found" for an id that no animal had. */
+export async function removedPage(visit: MemberVisit, petId: bigint): Promise<HtmlPage> {
+  const { changes, added } = await readHistory(visit, petId)
+  const removal = changes.find(({ action }) => action === 'pet.removed')
+  if (removal === undefined) return notFoundPage(visit)
+  return {
+    status: 404,
+    title: 'Removed animal',
+    section: 'animals',
+    body: html`<p class="back"><a href="/animals">← Animals</a></p>
+      <h1>${isolated(removal.subject)}</h1>
+      <p class="notice warn" role="status">${removal.by} removed this animal, ${minute(removal.at)}.</p>
+      ${timeline(changes, added)}`,
+  }
+}
+
+/** Renders the changes, newest first, down to the day the animal was added. */
+export function timeline(changes: readonly Change[], added: Html): Html {
+  const shown = changes.slice(0, CHANGES_SHOWN)
+  return html`<section aria-labelledby="timeline">
+    <h2 id="timeline">Timeline</h2>
+    <ol class="timeline">${shown.map(({ by, at, detail }) => timelineEntry(isolated(detail ?? ''), html`${by}, ${minute(at)}`))}
+      ${changes.length > CHANGES_SHOWN && html`<li class="quiet-text">Only the newest ${CHANGES_SHOWN} changes are shown.</li>`}
+      ${timelineEntry('Added', added)}</ol>
+  </section>`
+}
+
+/** Says who changed an animal while the visitor was editing it. It may be the same visitor, in another tab. */
+export function whoChanged(last: Change | undefined): Html {
+  if (last === undefined) return html`This animal was changed while you were editing it.`
+  if (last.byVisitor) return html`You changed this animal in another tab, ${minute(last.at)}.`
+  return html`${last.by} changed this animal while you were editing it, ${minute(last.at)}.`
+}

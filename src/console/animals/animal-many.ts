@@ -1,0 +1,197 @@
+// Many animals of a list at once: those that are ticked get another status or category, or are removed. Each is a change of its own,
+// made only if the animal still is what its row showed. One notice names those that were left alone, and has one Undo for the others.
+import { int64FromText } from '../../contract/int64.ts'
+import { PAGE_SIZE } from '../../contract/limits.ts'
+import { entryOf } from '../../contract/text/entry-of.ts'
+import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
+import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
+import { fingerprintOf } from '../../store/idempotency.ts'
+import { keepingPosition } from './animal-addresses.ts'
+import { withAnimal } from './animal.ts'
+import { textInWords } from './animal-form.ts'
+import { describe, readHistory, removeAnimal, saveChange } from './animal-history.ts'
+import { formPage } from '../every-page/form-page.ts'
+import { buttonForm, csrfField, hidden, optionList } from '../every-page/forms.ts'
+import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
+import { badRequestPage } from '../every-page/problem-pages.ts'
+import { counted, minute } from '../every-page/times.ts'
+import { type ConsoleRoute, forMembers, isManager } from '../every-page/visit.ts'
+import type { HtmlPage, MemberVisit, Outcome } from '../every-page/visit.ts'
+
+const PATH = '/animals/many'
+
+export const animalManyRoutes: readonly ConsoleRoute[] = [
+  forMembers('POST', PATH, handle),
+  forManagers(
+    'GET',
+    '/animals/{id}/remove',
+    withAnimal((visit, pet) => confirmPage(visit, [pet], `/animals/${pet.id}`)),
+  ),
+]
+
+/** A page of the list, and the animal of a step that keeps its place. */
+const MOST = PAGE_SIZE.default + 1
+
+/** Renders the tick of a row, with what the row shows in a short form: the id and a hash. */
+export function pick(pet: Pet): Html {
+  return html`<label class="pick"><input type="checkbox" name="pick" value="${pet.id}" form="many"><span class="visually-hidden">Tick ${pet.name}</span></label>
+    <input type="hidden" name="shown" value="${pet.id}.${hashOf(pet)}" form="many">`
+}
+
+function hashOf(pet: NewPet): string {
+  return fingerprintOf(pet).toString('base64url', 0, 9)
+}
+
+/** Renders the bar that is shown while a row is ticked. The Enter key presses its first button, which sends nothing. */
+export function manyBar(visit: MemberVisit): Html {
+  const { names } = visit.categories
+  const options = Array.from(
+    names.keys(),
+    (number) => [`${number}`, withVisibleControls(visit.categories.words(number))] as const,
+  )
+  const button = (status: string, words: string) =>
+    html`<button class="button quiet" name="status" value="${status}">${words}</button>`
+  return html`<form class="many" id="many" method="post" action="${keepingPosition(PATH, visit.query)}" autocomplete="off" aria-label="Ticked animals">
+    ${csrfField(visit)}<button hidden formmethod="dialog"></button>
+    <label><input type="checkbox" name="all" value="yes"> All on this page</label>
+    ${button('sold', 'Sell')} ${button('pending', 'Reserve')} ${button('available', 'Make available')}
+    ${names.size > 0 && html`<span><select name="categoryId" aria-label="Category">${optionList(options, '')}</select> <button class="button quiet">Change category</button></span>`}
+    ${isManager(visit) && html`<button class="button quiet danger-outline" name="remove" value="ask">Remove…</button>`}</form>`
+}
+
+async function handle(visit: MemberVisit): Promise<Outcome> {
+  const { form: sent } = visit
+  const ticked = new Set(sent.getAll('pick'))
+  const tokens = sent.getAll('shown').map((token) => token.split('.', 2) as [digits: string, text: string])
+  const chosen = new Map(tokens.filter(([digits]) => sent.has('all') || ticked.has(digits)))
+  const field = fieldIn(sent)
+  const isRemoval = sent.has('remove')
+  if (chosen.size > MOST || (!isRemoval && !sent.has('at') && valueOf(field, sent.get(field)) === undefined))
+    return badRequestPage(400, `Tick at most ${PAGE_SIZE.default} animals, and choose what to do with them.`)
+  if (isRemoval && !isManager(visit)) return MANAGERS_ONLY_PAGE
+  if (sent.get('remove') === 'ask') {
+    const found = await Promise.all(Array.from(chosen.keys(), (id) => find(visit, id)))
+    const pets = found.filter((pet) => pet !== undefined)
+    if (pets.length > 0) return confirmPage(visit, pets, '/animals')
+  }
+  const act = isRemoval ? remove : sent.has('at') ? undo : change
+  const attempt = async (digits: string, text: string) => {
+    const pet = await find(visit, digits)
+    if (pet !== undefined) return act(visit, pet, text, field)
+    const id = int64FromText(digits)
+    const isOwn = isRemoval && id !== undefined && (await isNewest(visit, { id }))
+    return isOwn ? 'yes' : undefined
+  }
+  const [done, left]: [string[], string[]] = [[], []]
+  for (const [digits, text] of chosen) {
+    // Tried again, because what came first may be this form, sent twice.
+    const former = (await attempt(digits, text)) ?? (await attempt(digits, text))
+    if (former === undefined) left.push(digits.slice(0, 20))
+    else if (former !== SAME) done.push(`${digits}.${former}`)
+  }
+  const did: Did = isRemoval ? 'removed' : sent.has('at') ? 'undone' : 'changed'
+  const report = {
+    did,
+    many: done.join('_'),
+    left: left.join('_'),
+    field,
+    to: sent.get(field) ?? '',
+    at: String(visit.now),
+  }
+  return { redirect: `${keepingPosition('/animals', visit.query, report)}#told` }
+}
+
+type Field = 'status' | 'categoryId'
+const fieldNamed = (from: URLSearchParams): Field => (from.get('field') === 'status' ? 'status' : 'categoryId')
+const fieldIn = (sent: URLSearchParams): Field => (sent.has('status') ? 'status' : fieldNamed(sent))
+
+/** Returns the value of a field; undefined for text that is none. */
+function valueOf(field: Field, text: string | null): unknown {
+  const value = fieldFromText(field, text ?? '')
+  return FIELDS[field].check(value) ? value : undefined
+}
+
+async function find({ store }: MemberVisit, digits: string): Promise<Pet | undefined> {
+  const id = int64FromText(digits)
+  return id === undefined ? undefined : store.pets.get(id)
+}
+
+/** Nothing was to be done. */
+const SAME = ''
+
+async function save(visit: MemberVisit, pet: Pet, field: Field, value: unknown): Promise<string | undefined> {
+  if (pet[field] === value) return SAME
+  const { outcome } = await saveChange(visit, pet, { ...pet, [field]: value })
+  return outcome === 'updated' ? String(pet[field]) : undefined
+}
+
+/** Changes an animal that is as its row showed it. Resolves with the former value; with undefined if somebody was first. */
+async function change(visit: MemberVisit, pet: Pet, hash: string, field: Field): Promise<string | undefined> {
+  const wanted = valueOf(field, visit.form.get(field))
+  // The same change may be the visitor's own, by a form that was sent twice.
+  if (hash !== hashOf(pet)) return pet[field] === wanted && (await isNewest(visit, pet)) ? SAME : undefined
+  return save(visit, pet, field, wanted)
+}
+
+/** Takes a change back while it is the newest one of its animal. */
+async function undo(visit: MemberVisit, pet: Pet, former: string, field: Field): Promise<string | undefined> {
+  const value = valueOf(field, former)
+  const isOwn =
+    value !== undefined && (await isNewest(visit, pet, pet[field] === value ? undefined : visit.form.get('at')))
+  return isOwn ? save(visit, pet, field, value) : undefined
+}
+
+/** Resolves with whether the visitor has made the newest change of the animal, at that time if given. */
+async function isNewest({ store, who }: MemberVisit, { id }: Pick<Pet, 'id'>, at?: string | null): Promise<boolean> {
+  const [newest] = await store.accounts.changesOf(id, 1)
+  return newest?.accountId === who.account.id && (at === undefined || String(newest.at) === at)
+}
+
+async function remove(visit: MemberVisit, pet: Pet, hash: string): Promise<string | undefined> {
+  return hash === hashOf(pet) && (await removeAnimal(visit, pet)).outcome === 'removed' ? 'yes' : undefined
+}
+
+/** Shows the animals as they are stored now, and removes them only if they still are. */
+function confirmPage(visit: MemberVisit, pets: readonly Pet[], cancel: string): HtmlPage {
+  const words = counted(pets.length, 'animal')
+  return formPage(visit, {
+    title: `Remove ${words}?`,
+    section: 'animals',
+    above: html`<ul class="plain-list">${pets.map((pet) => html`<li>${isolated(describe(visit, pet))}; Id: ${pet.id}</li>`)}</ul>
+      <p>Only for animals that were entered by mistake: they can’t be brought back, and their ids are never used again. Their history stays.</p>`,
+    action: keepingPosition(PATH, visit.query),
+    submit: `Remove ${words}`,
+    danger: true,
+    cancel: keepingPosition(cancel, visit.query),
+    fields: html`${hidden('remove', 'yes')}${hidden('all', 'yes')}${pets.map((pet) => hidden('shown', `${pet.id}.${hashOf(pet)}`))}`,
+  })
+}
+
+const DID = { changed: 'changed', undone: 'changed back', removed: 'removed' }
+type Did = keyof typeof DID
+
+/** Says what was done to many animals, which of them were left alone and why, and offers to undo the change. */
+export async function manyNotice(visit: MemberVisit): Promise<Html | undefined> {
+  const { query } = visit
+  const list = (name: string) => (query.get(name) ?? '').split('_', MOST).filter((entry) => entry !== '')
+  const words = entryOf(DID, query.get('did') ?? '')
+  if (words === undefined) return undefined
+  const [done, left] = [list('many'), list('left').flatMap((text) => int64FromText(text) ?? [])]
+  const to = textInWords(fieldNamed(query), query.get('to') ?? '', visit.categories)
+  const changes = (await Promise.all(left.map((id) => readHistory(visit, id)))).map(({ changes: [newest] }) => newest)
+  return html`<div class="notice ${left.length > 0 ? 'warn' : 'good'}" role="status"><div>
+      ${done.length > 0 && html`<p><strong>${counted(done.length, 'animal')}</strong> ${words}${query.has('to') && html` to ${isolated(to)}`}.</p>`}
+      ${done.length + left.length === 0 && html`<p>Nothing was to be changed: either no animal was ticked, or they have that already.</p>`}
+      ${left.length > 0 && html`<p><strong>${counted(left.length, 'animal')}</strong> left alone, because somebody was first:</p>`}
+      <ul>${changes.map((newest, nth) => html`<li>${newest ? html`${isolated(newest.subject)}: ${isolated(newest.detail ?? '')} · ${newest.by}, ${minute(newest.at)}` : left[nth]}</li>`)}</ul></div>
+    ${
+      done.length > 0 &&
+      words === DID.changed &&
+      buttonForm(
+        visit,
+        keepingPosition(PATH, query),
+        html`${hidden('all', 'yes')}${hidden('field', query.get('field') ?? '')}${hidden('at', query.get('at') ?? '')}
+        ${done.map((entry) => hidden('shown', entry))}<button class="button quiet" id="told">Undo</button>`,
+      )
+    }</div>`
+}

@@ -1,0 +1,97 @@
+// The page of recent changes: who added, changed and removed which animals, newest first, by day, of everybody or of one person.
+import { int64FromText } from '../../contract/int64.ts'
+import { PAGE_SIZE } from '../../contract/limits.ts'
+import { decodeCursor, encodeCursor } from '../../contract/list-query.ts'
+import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
+import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
+import { type ChangePlace, type PetChange, splitDetail } from '../../store/pet-changes.ts'
+import { withQuery } from './animal-addresses.ts'
+import { labelOf, STATUS_WORDS } from './animal-form.ts'
+import { byWhom, readNames, timelineEntry } from './animal-history.ts'
+import { optionList } from '../every-page/forms.ts'
+import { paging } from '../every-page/paging.ts'
+import { badRequestPage } from '../every-page/problem-pages.ts'
+import { longDay } from '../every-page/times.ts'
+import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from '../every-page/visit.ts'
+
+const PATH = '/animals/changes'
+
+export const recentChangesRoutes: readonly ConsoleRoute[] = [forMembers('GET', PATH, changesPage)]
+
+async function changesPage(visit: MemberVisit): Promise<Outcome> {
+  const { store, query } = visit
+  const [person, from] = [query.get('person')?.trim() ?? '', query.get('from')]
+  const after = from === null ? undefined : placeFrom(from)
+  if (after === null) return badRequestPage(400, 'This page of the recent changes does not exist.')
+  const authors = await store.accounts.authors()
+  // Another address finds nothing: the page tells nobody who has an account.
+  const by = person === '' ? undefined : (authors.find(({ email }) => email === person)?.id ?? '')
+  const { changes, next } = await store.pets.changes({ by, after, limit: PAGE_SIZE.default })
+  const days = await daysOf(visit, changes)
+  const people = authors.map(({ id, email }) => [email, id === visit.who.account.id ? 'You' : email] as const)
+  const options = [['', 'Everybody'] as const, ...people]
+  const newest = from === null ? undefined : withQuery(PATH, { person })
+  return {
+    title: 'Recent changes',
+    section: 'animals',
+    body: html`<p class="back"><a href="/animals">← Animals</a></p>
+      <div class="page-head"><h1>Recent changes</h1><form class="filter" method="get" action="${PATH}" autocomplete="off">
+        <label>By <select name="person">${optionList(options, person)}</select></label>
+        <button class="button">Filter</button></form></div>
+      ${person !== '' && html`<p class="quiet-text">What ${isolated(person)} did here, without what keys added. <a href="${PATH}">Show all changes</a></p>`}
+      ${days.length > 0 ? days : emptyState('No changes', 'Whatever is added, changed or removed is listed here.')}
+      ${paging({ newest, older: next && withQuery(PATH, { person, from: placeText(next) }) })}`,
+  }
+}
+
+/**
+ * Renders the changes of each day, each with a link to its animal. That of a removal also says who added the animal, which no other entry
+ * does any more. One without a time belongs to the day of the one before. console.js makes them days of the browser's time zone.
+ */
+async function daysOf(visit: MemberVisit, changes: readonly PetChange[]): Promise<Html[]> {
+  const split = changes.map((change) => ({ ...change, ...splitDetail(change) }))
+  const authors = split.flatMap(({ done, added }) => [done?.by, added?.by])
+  const nameOf = await readNames(visit, authors)
+  const entries = new Map<string, Html[]>()
+  let day = 'Not recorded'
+  for (const { action, subject, words, added, done } of split) {
+    const id = int64FromText(/\((-?\d+)\)$/.exec(subject)?.[1] ?? '')
+    const animal = id === undefined ? isolated(subject) : html`<a href="/animals/${id}">${isolated(subject)}</a>`
+    const what = words !== '' && html` · ${isolated(words)}`
+    const addition = added && html`; Added: ${byWhom(added, nameOf)}`
+    if (done !== undefined) day = longDay(done.at)
+    const entry = timelineEntry(html`${markOf(action, words)} ${animal}${what}${addition}`, byWhom(done, nameOf))
+    entries.set(day, [...(entries.get(day) ?? []), entry])
+  }
+  return Array.from(
+    entries,
+    ([name, own]) => html`<section class="day"><h2>${name}</h2><ol class="timeline">${own}</ol></section>`,
+  )
+}
+
+const MARKS: Record<PetChange['action'], readonly [kind: string, words: string]> = {
+  'pet.added': ['good', 'Added'],
+  'pet.changed': ['changed', 'Changed'],
+  'pet.removed': ['bad', 'Removed'],
+}
+
+/** Says what a change means: that of a status is the status. */
+function markOf(action: PetChange['action'], words: string): Html {
+  const change = words.split('; ').findLast((part) => part.startsWith(`${labelOf('status')}: `))
+  const isTo = (status: PetStatus) => action === 'pet.changed' && change?.endsWith(` → ${STATUS_WORDS[status]}`)
+  const status = PET_STATUSES.find(isTo)
+  const [kind, said] = status === undefined ? MARKS[action] : [status, STATUS_WORDS[status]]
+  return html`<span class="mark ${kind}">${said}</span>`
+}
+
+/** Writes a place for an address: two cursors, of which one may be missing. */
+function placeText({ petId, eventId }: ChangePlace): string {
+  return [petId, eventId].map((id) => (id === undefined ? '' : encodeCursor(id))).join('.')
+}
+
+/** Returns null for text that `placeText` did not make. */
+function placeFrom(text: string): ChangePlace | null {
+  const [petId, eventId] = text.split('.').map((part) => (part === '' ? undefined : decodeCursor(part)))
+  const place = { petId, eventId }
+  return placeText(place) === text ? place : null
+}

@@ -1,0 +1,86 @@
+// Error pages; each says what happened and how to continue.
+import { TooManyHashes } from '../../accounts/passwords.ts'
+import type { TooManyTries } from '../../accounts/throttle.ts'
+import { RETRY_AFTER } from '../../contract/limits.ts'
+import type { Call } from '../../http/call/call.ts'
+import { type Log, logRepeated } from '../../log.ts'
+import { StoreUnavailable } from '../../store/store.ts'
+import { html, type Html, isolated } from '../../http/html/html.ts'
+import { ClientLeft, type ConsoleRoute, HOME, type HtmlPage, type Visit } from './visit.ts'
+
+const TO_START = html`<a href="/">Go to the start page</a>`
+
+/** `way` leads on. */
+export function problemPage(status: number, title: string, body: Html, way: Html | false = TO_START): HtmlPage {
+  return { status, title, body: html`<h1>${title}</h1>${body}${way && html`<p>${way}</p>`}` }
+}
+
+export function notFoundPage({ who }: Visit): HtmlPage {
+  const way = who
+    ? html`<a class="button primary" href="${HOME}">Go to the animals</a>`
+    : html`<a class="button primary" href="/">Go to the start page</a>`
+  const body = html`<p>The address may be mistyped, or the page may have been removed.</p>`
+  return problemPage(404, 'Page not found', body, way)
+}
+
+/** For a form that fails the CSRF check: the visitor has signed in or out since it was opened, or another site sent it. */
+export function staleFormPage({ who }: Visit): HtmlPage {
+  const body = html`<p>Nothing was changed. You may have signed in or out since you opened the page, or your browser does not keep
+    cookies for this site.</p>`
+  const way = who
+    ? html`You are signed in as <strong>${isolated(who.account.email)}</strong>.
+        <a href="${HOME}">Go to the animals</a>, or open the form again.`
+    : html`<a href="/sign-in">Sign in</a>, then open the form again.`
+  return problemPage(403, 'This form is out of date', body, way)
+}
+
+export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
+  const minutes = Math.ceil(waitMs / 60_000)
+  const body = html`<p>${message} Wait ${minutes === 1 ? 'a minute' : `${minutes} minutes`}, then try again.</p>`
+  const headers = { 'Retry-After': String(Math.ceil(waitMs / 1000)) }
+  return { ...problemPage(429, 'Too many tries', body), headers }
+}
+
+/** For a request whose Host header could be another site's, to a service that only its own machine can reach. */
+export function misdirectedPage(url: string): HtmlPage {
+  const body = html`<p>On its own machine it answers only to IP addresses and <code>localhost</code>, so that another site cannot
+      pose as it. Open <code>${url}/</code> instead.</p>
+    <p>To serve it under a name, set <code>PETSTORE_BASE_URL</code> or <code>PETSTORE_STAGING_BASE_URL</code>.</p>`
+  return problemPage(421, 'This console has another address', body, false)
+}
+
+/** Logs an error and returns the page that reports it. `tried` is the route whose function has thrown it, if one was called. */
+export function errorPage(error: unknown, { id }: Call, log: Log, tried?: ConsoleRoute): HtmlPage {
+  if (error instanceof ClientLeft) return badRequestPage(400, error.message)
+  if (error instanceof TooManyHashes) return unavailablePage('Too many people are signing in', UNCHANGED)
+  if (error instanceof StoreUnavailable) {
+    logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')
+    const state = tried?.method === 'POST' ? (tried.ifUnavailable ?? MAYBE_CHANGED) : UNCHANGED
+    return unavailablePage('The database is unavailable', state, id)
+  }
+  log.error({ requestId: id, error }, 'the console failed')
+  const body = html`<p>This is an error of the service, not yours. If it happens again, report it with the request id.</p>
+    ${requestIdOf(id)}`
+  return problemPage(500, 'Something went wrong', body)
+}
+
+function requestIdOf(id: string): Html {
+  return html`<p>Request id: <code>${id}</code></p>`
+}
+
+export const TRY_AGAIN = 'Go back and try again in a few seconds.'
+
+const UNCHANGED = `Nothing was changed. ${TRY_AGAIN}`
+
+/** A write may have taken effect although the database did not answer (`StoreUnavailable`). */
+const MAYBE_CHANGED =
+  'The form may have been saved all the same. Go back and send it again in a few seconds: it creates nothing twice.'
+
+function unavailablePage(title: string, state: string, requestId?: string): HtmlPage {
+  const headers = { 'Retry-After': String(RETRY_AFTER.unavailable) }
+  return { ...problemPage(503, title, html`<p>${state}</p>${requestId && requestIdOf(requestId)}`), headers }
+}
+
+export function badRequestPage(status: number, message: string): HtmlPage {
+  return problemPage(status, 'The request could not be processed', html`<p>${message}</p>`)
+}

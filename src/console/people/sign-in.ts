@@ -1,0 +1,202 @@
+// Signs in, signs out, and creates an account, which also signs in. A refused sign-in reads the same and takes the same time
+// whether or not the account exists.
+import { EmailTaken, isTooLongToSignIn } from '../../accounts/account-problems.ts'
+import { PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
+import { TooManyTries, type Trier } from '../../accounts/throttle.ts'
+import { FieldProblem, Problem } from '../../contract/errors.ts'
+import type { Account } from '../../store/account-store.ts'
+import type { Link } from '../../store/people-store.ts'
+import { formPage } from '../every-page/form-page.ts'
+import { field, hidden, type Problems, signAgain } from '../every-page/forms.ts'
+import { html, type Html } from '../../http/html/html.ts'
+import { tooManyTriesPage, TRY_AGAIN } from '../every-page/problem-pages.ts'
+import {
+  type ConsoleRoute,
+  forAnyone,
+  HOME,
+  type HtmlPage,
+  type Outcome,
+  safeNext,
+  type Visit,
+} from '../every-page/visit.ts'
+
+export const signInRoutes: readonly ConsoleRoute[] = [
+  forAnyone('GET', '/sign-in', (visit) => (visit.who ? { redirect: nextOf(visit) } : signInPage(visit))),
+  forAnyone('POST', '/sign-in', signIn, { ifUnavailable: TRY_AGAIN }),
+  forAnyone('GET', '/sign-up', (visit) => (visit.who ? { redirect: nextOf(visit) } : signUpPage(visit))),
+  forAnyone('POST', '/sign-up', signUp),
+  forAnyone('GET', '/sign-out', () => ({ redirect: '/' })),
+  forAnyone('POST', '/sign-out', signOut, { ifUnavailable: TRY_AGAIN }),
+]
+
+export const CURRENT_PASSWORD = { name: 'current', type: 'password', autocomplete: 'current-password' } as const
+export const NEW_PASSWORD = { name: 'password', type: 'password', autocomplete: 'new-password' } as const
+export const SIGN_UP_HINT = `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`
+
+/** Returns the page to open after the sign-in or sign-up, which the address or the form names. */
+function nextOf(visit: Visit): string {
+  return safeNext(visit.form.get('next') ?? visit.query.get('next'), visit)
+}
+
+/** Returns the address of the other form, for the page that the address names. */
+function otherForm(path: '/sign-in' | '/sign-up', visit: Visit): string {
+  const next = safeNext(visit.query.get('next'), visit)
+  return next === HOME ? path : `${path}?next=${encodeURIComponent(next)}`
+}
+
+function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
+  return formPage(visit, {
+    title: 'Sign in',
+    section: 'sign-in',
+    problems,
+    above: notice(visit),
+    action: '/sign-in',
+    submit: 'Sign in',
+    fields: html`
+      ${hidden('next', nextOf(visit))}
+      ${emailField(visit, problems)}
+      ${field({ ...CURRENT_PASSWORD, name: 'password', label: 'Password', problems })}`,
+    below: html`
+      ${visit.signup === 'open' && html`<p class="aside">No account yet? <a href="${otherForm('/sign-up', visit)}">Create one</a>.</p>`}
+      <p class="aside">Forgot your password? Ask a manager of this store for a link to set a new one.</p>`,
+  })
+}
+
+function emailField(visit: Visit, problems: Problems, hint?: string): Html {
+  const value = visit.form.get('email') ?? ''
+  return field({
+    name: 'email',
+    label: 'Email address',
+    type: 'email',
+    autocomplete: 'username',
+    value,
+    problems,
+    hint,
+    focus: true,
+  })
+}
+
+function notice({ query }: Visit): Html | undefined {
+  if (query.get('next')?.includes('typed=')) {
+    return html`<p class="notice warn" role="status">Your session has ended, and nothing was saved yet. Sign in, and what you typed is
+      there again.</p>`
+  }
+  if (query.has('next')) {
+    return html`<p class="notice" role="status">You are not signed in, or your session has ended. Sign in to continue.</p>`
+  }
+  if (query.has('signed-out')) return html`<p class="notice good" role="status">You are signed out.</p>`
+  if (query.has('removed')) return html`<p class="notice good" role="status">The account and its keys were deleted.</p>`
+  return undefined
+}
+
+async function signIn(visit: Visit): Promise<Outcome> {
+  const account = await checkPassword(visit, visit.form.get('email') ?? '', visit.form.get('password') ?? '')
+  if (account instanceof TooManyTries) return tooManyTriesPage(account)
+  if (account instanceof Problem)
+    return signInPage(visit, [new FieldProblem('email', 'The email address or the password is wrong.')])
+  return openAs(visit, account, nextOf(visit))
+}
+
+/** Checks the password of an account for every form that asks for it. Without `trier`, counts a try at sign-in. */
+export async function checkPassword(
+  { accounts, sessions, throttles, address, store, afterwards, left }: Visit,
+  email: string,
+  password: string,
+  trier: Trier = { email, address },
+): Promise<Account | Problem | TooManyTries> {
+  const wrong = new Problem('The password is wrong.')
+  if (isTooLongToSignIn(email, password)) return wrong
+  const waitMs = throttles.takeTry(trier)
+  if (waitMs > 0) return new TooManyTries('There were too many tries with a wrong password.', waitMs)
+  const account = await accounts.signIn(email, password, left).catch((error: unknown) => {
+    throttles.cancelTry(trier)
+    throw error
+  })
+  if (account !== undefined) {
+    throttles.passwordWasRight(trier)
+    return account
+  }
+  // Written after the response: otherwise the response time would reveal that the account exists.
+  afterwards.push(async () => {
+    const refused = await store.accounts.accountByEmail(email)
+    if (refused !== undefined) await sessions.noteRefusal(refused, address)
+  })
+  return wrong
+}
+
+/** Starts a session and opens a page; asks to sign in again if the password was changed after it was verified. */
+export async function openAs({ sessions, address, token }: Visit, account: Account, page: string): Promise<Outcome> {
+  // Ends the session of the person who used this browser before.
+  if (token !== undefined) await sessions.end(token, address)
+  const session = await sessions.start(account, address)
+  return session === undefined ? toSignIn(page) : { redirect: signAgain(page, token, session), session }
+}
+
+/** Asks to sign in, and opens the page `next` after that. */
+export function toSignIn(next: string): Outcome {
+  return { redirect: `/sign-in?next=${encodeURIComponent(next)}` }
+}
+
+async function signOut({ token, sessions, address }: Visit): Promise<Outcome> {
+  if (token !== undefined) await sessions.end(token, address)
+  return { redirect: '/sign-in?signed-out=yes', session: 'end' }
+}
+
+function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
+  if (visit.signup === 'closed') return CLOSED_PAGE
+  return formPage(visit, {
+    title: 'Create account',
+    section: 'sign-up',
+    problems,
+    action: '/sign-up',
+    submit: 'Create account',
+    fields: html`${hidden('next', nextOf(visit))}${signUpFields(visit, problems)}`,
+    below: html`<p class="aside">Already have an account? <a href="${otherForm('/sign-in', visit)}">Sign in</a>.</p>`,
+  })
+}
+
+export function signUpFields(visit: Visit, problems: Problems): Html {
+  return html`${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
+    ${field({ ...NEW_PASSWORD, label: 'Password', hint: SIGN_UP_HINT, problems })}`
+}
+
+/** Names no command: a visitor who runs one elsewhere would create another store. */
+const CLOSED_PAGE: HtmlPage = {
+  title: 'Create account',
+  section: 'sign-up',
+  status: 403,
+  body: html`<div class="narrow">
+      <h1>Sign-up is closed</h1>
+      <p>Ask a manager of this store for an invitation.</p>
+      <p>Already have an account? <a href="/sign-in">Sign in</a>.</p>
+    </div>`,
+}
+
+function signUp(visit: Visit): Outcome | Promise<Outcome> {
+  return visit.signup === 'closed' ? CLOSED_PAGE : createAndOpen(visit, (problem) => signUpPage(visit, [problem]))
+}
+
+/** Creates the account that the form describes, and signs in to it. */
+export async function createAndOpen(
+  visit: Visit,
+  refuse: (problem: FieldProblem) => Outcome,
+  link?: Link,
+): Promise<Outcome> {
+  const { accounts, throttles, left } = visit
+  const trier = { signUp: visit.address }
+  const waitMs = throttles.takeTry(trier)
+  if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
+  const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
+  let created: Account | FieldProblem | undefined
+  try {
+    created = await accounts.create(email, password, 'console', left, visit.atHome, link)
+  } finally {
+    if (created === undefined || created instanceof Problem) throttles.cancelTry(trier)
+  }
+  if (!(created instanceof Problem)) return openAs(visit, created, nextOf(visit))
+  // If the form was sent twice, the second request signs in to the account that the first one created.
+  const existing = created instanceof EmailTaken ? await checkPassword(visit, email, password) : created
+  if (existing instanceof TooManyTries) return tooManyTriesPage(existing)
+  if (existing instanceof Problem) return refuse(created)
+  return openAs(visit, existing, nextOf(visit))
+}

@@ -1,0 +1,257 @@
+// Reads the rows of a file of animals, in CSV or JSON Lines, from chunks of any size.
+import { isUtf8 } from 'node:buffer'
+import { CsvError, parse } from 'csv-parse'
+import type { CategoryNames } from '../contract/category-name.ts'
+import { Problem } from '../contract/errors.ts'
+import { describe, type JsonSource, parseJson } from '../contract/json.ts'
+import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
+import { CATEGORY, CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
+import {
+  type FieldName,
+  fieldFromText,
+  FIELD_NAMES,
+  FIELDS,
+  type NewPet,
+  NewPetSchema,
+  parseNewPet,
+} from '../contract/pets.ts'
+import { FileRefused } from './pet-file.ts'
+
+/** A row of a file: an animal, or the problem with it. */
+export type Row =
+  | { line: number; pet: NewPet }
+  // With the fields of the row by column, if it could be divided into them.
+  | { line: number; problem: string; unnamed?: Unnamed; texts?: Record<string, string> }
+
+/** An animal that could be added if there were a category of this name. */
+export interface Unnamed {
+  pet: NewPet
+  category: string
+}
+
+export interface CsvDialect {
+  delimiter: string
+  /** The column of each field: '' if the header has no name for it, undefined if the column is ignored. */
+  columns: readonly (string | undefined)[]
+  /** The names of the ignored columns, for a message. */
+  ignored: readonly string[]
+  /** The number of the header's first line: 2 after a `sep=` line, else 1. */
+  headerLine: number
+}
+
+export const REQUIRED: readonly string[] = NewPetSchema.required
+/** Includes `id`, so that an export can be imported; its values are ignored, because the store assigns new ids. */
+export const OPTIONAL: readonly string[] = CSV_COLUMNS.filter((column) => ![...REQUIRED, CATEGORY].includes(column))
+
+/** The most bytes that a row may have before the import gives up: bounds the memory. A service also bounds the lines. */
+const BOUNDS = { longestRow: 1024 * 1024, mostLines: Infinity }
+
+export const ROW_ENDS = ['\r\n', '\n']
+const NEW_LINE = '\n'.charCodeAt(0)
+
+/**
+ * Reads CSV. Values stay text until `fieldFromText` parses them, so that no int64 is rounded. Throws `FileRefused` after a
+ * broken quote, because the start of the next row is then unknown.
+ */
+export async function* readCsv(
+  chunks: AsyncIterable<Buffer>,
+  { delimiter, columns, headerLine }: CsvDialect,
+  categories: CategoryNames,
+  { longestRow, mostLines } = BOUNDS,
+): AsyncGenerator<Row[]> {
+  let isHeader = true
+  let rows: Row[] = []
+  let line = headerLine
+  let bytesSinceRow = 0
+  const parser = parse({
+    delimiter,
+    encoding: null,
+    record_delimiter: ROW_ENDS,
+    from_line: headerLine,
+    relax_column_count: true,
+    // Returns null, so that no record goes through the stream, which is slow. Without an encoding, fields are buffers.
+    on_record(record) {
+      const fields = record as unknown as Buffer[]
+      if (!isHeader && !isBlank(fields)) rows.push(readRow(line, columns, fields, categories))
+      isHeader = false
+      line += 1 + newLinesIn(fields)
+      bytesSinceRow = 0
+      return null
+    },
+  })
+  const feed = (chunk: Buffer | undefined) =>
+    new Promise<void>((resolve, reject) => {
+      parser.once('error', reject)
+      const done = () => {
+        parser.removeListener('error', reject)
+        resolve()
+      }
+      if (chunk === undefined) parser.resume().once('end', done).end()
+      else parser.write(chunk, (error) => (error ? reject(error) : done()))
+    })
+  try {
+    for await (const chunk of chunks) {
+      bytesSinceRow += chunk.length
+      await feed(chunk)
+      if (bytesSinceRow > longestRow + chunk.length)
+        throw unreadable(line, `the row has no end within ${longestRow} bytes; is a quote not closed?`)
+      if (line > mostLines) throw new FileRefused(`The file has more than ${mostLines} lines.`)
+      yield rows
+      rows = []
+    }
+    await feed(undefined)
+    yield rows
+  } catch (error) {
+    throw error instanceof CsvError ? unreadable(line, explain(error)) : error
+  }
+}
+
+function readRow(
+  line: number,
+  columns: CsvDialect['columns'],
+  fields: readonly Buffer[],
+  categories: CategoryNames,
+): Row {
+  if (fields.length !== columns.length) {
+    return {
+      line,
+      problem: `The row has ${fields.length} ${fields.length === 1 ? 'field' : 'fields'}, the header has ${columns.length}.`,
+    }
+  }
+  const texts: Record<string, string> = {}
+  for (const [index, column] of columns.entries()) {
+    const field = fields[index]!
+    if (column === undefined) continue
+    if (column === '' && field.length > 0)
+      return { line, problem: `Column ${index + 1} has a value, but no name in the header.` }
+    if (!isUtf8(field)) return { line, problem: `${column} is not valid UTF-8; save the file as UTF-8.` }
+    texts[column] = FREE_TEXT.has(column) ? field.toString() : field.toString().trim()
+  }
+  const row = rowOf(line, parseCsvPet(texts, categories))
+  return 'pet' in row ? row : { ...row, texts }
+}
+
+function rowOf(line: number, pet: NewPet | Problem): Row {
+  if (!(pet instanceof Problem)) return { line, pet }
+  return { line, problem: pet.message, ...(pet instanceof UnknownCategory && { unnamed: pet.unnamed }) }
+}
+
+class UnknownCategory extends Problem {
+  readonly unnamed: Unnamed
+  constructor(unnamed: Unnamed, categories: CategoryNames) {
+    super(`${categories.unknown(unnamed.category)} ${HOW_TO_ADD}`)
+    this.unnamed = unnamed
+  }
+}
+
+/** Treats an empty field that is not required as absent. */
+function parseCsvPet(texts: Record<string, string>, categories: CategoryNames): NewPet | Problem {
+  const { [CATEGORY]: category = '' } = texts
+  const isOptional = (name: FieldName) => !FIELDS[name].required || (name === 'categoryId' && category.trim() !== '')
+  const given = FIELD_NAMES.filter((name) => name in texts && (texts[name] !== '' || !isOptional(name)))
+  const values = given.map((name) => [name, fieldFromCell(name, texts[name]!)])
+  return parseNamed({ ...Object.fromEntries(values), [CATEGORY]: category }, categories)
+}
+
+/** Reads a choice in any case: people write Available, as the console shows it. */
+export function fieldFromCell(name: FieldName, text: string): string | bigint {
+  const { schema } = FIELDS[name]
+  const choice = 'enum' in schema ? schema.enum.find((each) => each === text.toLowerCase()) : undefined
+  return choice ?? fieldFromText(name, text)
+}
+
+/** Parses an animal whose category may be named. A number beside a name counts, unless the name is that of another number. */
+function parseNamed(values: unknown, categories: CategoryNames, source?: JsonSource): NewPet | Problem {
+  const { categoryId, [CATEGORY]: name } = { ...(values as Record<string, unknown>) }
+  if (typeof name !== 'string' || name.trim() === '') return parseNewPet(values, source)
+  const named = categories.numberOf(name)
+  if (typeof categoryId === 'bigint' && named !== undefined && named !== categoryId)
+    return new Problem(`categoryId is ${categories.words(categoryId)}, but category is ${categories.words(named)}.`)
+  const isUnknown = categoryId === undefined && named === undefined
+  const pet = parseNewPet({ ...(values as object), categoryId: isUnknown ? 0n : (categoryId ?? named) }, source)
+  // Creating the category does not help a row with another problem.
+  return isUnknown && !(pet instanceof Problem) ? new UnknownCategory({ pet, category: name }, categories) : pet
+}
+
+/** Whether the row has no values: spreadsheets write empty rows as delimiters alone. */
+function isBlank(fields: readonly Buffer[]): boolean {
+  return fields.every((field) => field.length === 0)
+}
+
+/** Counts the line feeds in quoted fields, which may span lines. */
+function newLinesIn(fields: readonly Buffer[]): number {
+  let count = 0
+  for (const field of fields) {
+    for (let at = field.indexOf(NEW_LINE); at >= 0; at = field.indexOf(NEW_LINE, at + 1)) count += 1
+  }
+  return count
+}
+
+const HOW_TO_ADD = 'Add it under Categories in the console, or with the command category create.'
+
+const EXPLANATIONS: Record<string, string> = {
+  CSV_INVALID_CLOSING_QUOTE:
+    'after the closing quote of a field comes more text; inside a quoted field, write a quote twice',
+  INVALID_OPENING_QUOTE:
+    'a field has a quote but does not start with one; put the whole field in quotes, and write the quote twice',
+  CSV_QUOTE_NOT_CLOSED: 'a quote is not closed until the end of the file',
+}
+
+export function explain({ code, message }: CsvError): string {
+  return EXPLANATIONS[code] ?? describe(message)
+}
+
+function unreadable(line: number, reason: string): FileRefused {
+  return new FileRefused(
+    `line ${line}: ${reason}. Where the next row starts is unclear from here on, so nothing was written (--skip-bad does not help).`,
+  )
+}
+
+/** Reads JSON Lines: one JSON object a line, as the body of a create. */
+export async function* readJsonLines(chunks: AsyncIterable<Buffer>, categories: CategoryNames): AsyncGenerator<Row[]> {
+  let line = 1
+  /** The start of a line that continues in the next chunk, cut to one byte more than the longest line. */
+  let rest = Buffer.alloc(0)
+  for await (const chunk of chunks) {
+    const rows: Row[] = []
+    let from = 0
+    for (let end = chunk.indexOf(NEW_LINE); end >= 0; end = chunk.indexOf(NEW_LINE, from)) {
+      rows.push(...readLine(line, join(rest, chunk.subarray(from, end)), categories))
+      rest = Buffer.alloc(0)
+      from = end + 1
+      line += 1
+    }
+    rest = join(rest, chunk.subarray(from))
+    yield rows
+  }
+  yield readLine(line, rest, categories)
+}
+
+function join(start: Buffer, more: Buffer): Buffer<ArrayBuffer> {
+  return Buffer.concat([start, more.subarray(0, BODY_LIMIT + 1)]).subarray(0, BODY_LIMIT + 1)
+}
+
+/** Returns no row for a blank line. */
+function readLine(line: number, bytes: Buffer, categories: CategoryNames): Row[] {
+  if (bytes.length > BODY_LIMIT) return [{ line, problem: `The line is larger than ${kibibytes(BODY_LIMIT)}.` }]
+  if (bytes.every((byte) => byte === 0x20 || byte === 0x09 || byte === 0x0d)) return []
+  const json = parseJson(bytes, 'line')
+  return [rowOf(line, json instanceof Problem ? json : parseNamed(json.value, categories, 'line'))]
+}
+
+/** Yields the animals of the valid rows in batches of `size`, without the first `skip` of them. */
+export async function* batchesAfter(
+  skip: number,
+  size: number,
+  source: AsyncIterable<Row[]>,
+): AsyncGenerator<NewPet[]> {
+  let toSkip = skip
+  let waiting: NewPet[] = []
+  for await (const rows of source) {
+    const pets = rows.flatMap((row) => ('pet' in row ? [row.pet] : []))
+    waiting = waiting.concat(pets.slice(toSkip))
+    toSkip = Math.max(0, toSkip - pets.length)
+    while (waiting.length >= size) yield waiting.splice(0, size)
+  }
+  if (waiting.length > 0) yield waiting
+}

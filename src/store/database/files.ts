@@ -1,0 +1,57 @@
+// Reads small files, such as of settings, secrets and certificates, and writes backups and exports whole: complete or not at all.
+import { randomUUID } from 'node:crypto'
+import { closeSync, fsyncSync, lstatSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { platform } from 'node:os'
+import { dirname } from 'node:path'
+
+const MOST_BYTES = 1024 * 1024
+
+/** Returns the reason of a failure in words: without the code of the error, and the path, which may be that of a temporary file. */
+export function reasonOf({ message }: Error): string {
+  return message.replace(/^E[A-Z0-9]+: (.*?)(?:, \w+(?: '.*)?)?$/s, '$1')
+}
+
+/** Reads a regular file, also through a symbolic link. Throws for any other: a pipe could hang the program, a device may have no end. */
+export function readSmallFile(path: string): string {
+  const file = statSync(path)
+  if (!file.isFile()) throw new Error('it is a folder, a pipe or a device, not a regular file')
+  if (file.size > MOST_BYTES) throw new Error(`it has ${file.size} bytes, more than the allowed ${MOST_BYTES}`)
+  return readFileSync(path, 'utf8')
+}
+
+/**
+ * Calls `write` with a temporary name, syncs that file to the disk, and then renames it to `file`. So an interrupted file
+ * is never taken for a complete one. If `write` fails, an earlier `file` stays.
+ */
+export async function writeWholeFile<T>(file: string, write: (partial: string) => T | Promise<T>): Promise<T> {
+  const partial = `${file}.${randomUUID()}.partial`
+  try {
+    const result = await write(partial)
+    sync(partial, 'r+')
+    renameSync(partial, file)
+    // Makes the file's name durable. Windows can't open a folder, and keeps names in its journal.
+    if (platform() !== 'win32') sync(dirname(file), 'r')
+    return result
+  } finally {
+    rmSync(partial, { force: true })
+  }
+}
+
+/**
+ * Whether a file of this name can be replaced, if there is one: not a device or a pipe, such as /dev/null, nor a folder, nor a
+ * symbolic link, such as /dev/stdout, which the rename would replace in place of the file that it leads to.
+ */
+export function isReplaceable(file: string): boolean {
+  try {
+    return lstatSync(file).isFile()
+  } catch {
+    // Nothing is there, or the attempt to write will fail with the reason.
+    return true
+  }
+}
+
+function sync(path: string, mode: 'r' | 'r+'): void {
+  const descriptor = openSync(path, mode)
+  fsyncSync(descriptor)
+  closeSync(descriptor)
+}

@@ -1,0 +1,135 @@
+// What forms and presses lead to is accessible, too: keys, animals, files, people, links and questions.
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { AxeResults } from 'axe-core'
+import { linkAddress } from '../../src/console/people/link.ts'
+import { makeAccount } from '../harness/harness.ts'
+import { event } from '../harness/sample-rows.ts'
+import { check, describeWithSample, OF_A_KEY, OF_A_PERSON, PROMISE } from './accessible.ts'
+import { generateKey } from './browsing.ts'
+import { SAMPLE_PASSWORD } from './sample-store.ts'
+
+describeWithSample('what every form leads to', (browsing, sample, openMember) => {
+  it(`for who is signed in ${PROMISE}: keys that are made and revoked, a form with problems`, async () => {
+    const page = await openMember()
+    await generateKey(page, 'a name without any space in it that goes on and on and onandonandonandonandonandonandon')
+    await check(page, 'a new key')
+    for (const path of OF_A_KEY) {
+      await page.goto(path.replace('{id}', sample().keys[0]!.id))
+      await check(page, path)
+    }
+    await page.goto('/animals/new')
+    await page.getByRole('button', { name: 'Add animal' }).click()
+    await page.getByRole('alert').waitFor()
+    await check(page, 'a form with problems')
+    browsing.assertClean()
+  })
+
+  it(`for managers ${PROMISE}: ticked animals, what was done to them, and animals that were just added`, async () => {
+    const page = await openMember()
+    await page.goto('/animals')
+    await page.locator('.pick').first().click()
+    await page.getByRole('checkbox', { name: 'All on this page' }).check()
+    assert.equal(await page.getByRole('checkbox', { checked: true }).count(), 21)
+    await check(page, 'ticked animals')
+    await page.getByRole('button', { name: 'Remove…' }).click()
+    await page.getByRole('heading', { name: 'Remove 20 animals?' }).waitFor()
+    await check(page, 'animals to remove')
+    await page.getByRole('link', { name: 'Cancel' }).click()
+    await page.locator('.pick').first().click()
+    await page.locator('.many').getByRole('button', { name: 'Reserve', exact: true }).click()
+    await page.getByRole('button', { name: 'Undo' }).and(page.locator(':focus')).waitFor()
+    await check(page, 'animals that were changed')
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('changed back').waitFor()
+    await page.goto('/animals')
+    await page.locator('.top summary').click()
+    await check(page, 'the menu of the account')
+    await page.setViewportSize({ width: 360, height: 900 })
+    const sizes = (await page.evaluate(`axe.run('header', { runOnly: ['target-size'] })`)) as AxeResults
+    assert.deepEqual(sizes.violations, [], 'the menu leaves no strip of the navigation to press')
+    await page.goto('/animals')
+    await page.keyboard.press('?')
+    await page.getByRole('dialog').waitFor()
+    await check(page, 'the keys of the list')
+    await page.goto('/animals/new')
+    await page.getByLabel('Name').fill('w'.repeat(100))
+    await page.getByLabel('Category').fill('Cats')
+    await page.getByRole('button', { name: 'Add and add another' }).click()
+    await page.getByRole('heading', { name: 'Just added' }).waitFor()
+    await check(page, 'animals that were just added')
+    browsing.assertClean()
+  })
+
+  it(`for members ${PROMISE}: a file that is brought in`, async () => {
+    const page = await openMember()
+    await page.goto('/animals/import')
+    const buffer = Buffer.from(
+      `name,category,status\nAda,Axolotls,\n${'w'.repeat(255)},3,${'w'.repeat(255)}\n${'W'.repeat(255)},3,\n`,
+    )
+    await page.getByLabel('File').setInputFiles({ name: 'pets.csv', mimeType: 'text/csv', buffer })
+    await page.getByRole('button', { name: 'Check the file' }).click()
+    await page.getByRole('checkbox').check()
+    await check(page, 'a file')
+    await page.getByRole('button', { name: 'Add the animals' }).click()
+    await page.getByText('They are not added again').waitFor()
+    await check(page, 'a file that was added')
+    browsing.assertClean()
+  })
+
+  it(`for managers ${PROMISE}: a person, and links for them`, async () => {
+    const person = await makeAccount(browsing.petstore, `${'long-'.repeat(20)}@example.com`)
+    const page = await openMember()
+    for (const path of OF_A_PERSON) {
+      await page.goto(path.replace('{id}', person.id))
+      await check(page, path)
+    }
+    await page.getByRole('button', { name: 'Make a link' }).click()
+    await page.getByRole('heading', { name: 'A link for' }).waitFor()
+    await check(page, 'a new link')
+    await browsing.petstore.accounts.createKey(person, 'k'.repeat(100), undefined, 'console')
+    await browsing.petstore.accounts.setRole(person, 'manager', 'console')
+    await browsing.petstore.accounts.makeLink(person)
+    for (const path of ['/people', '/people/keys']) {
+      await page.goto(path)
+      await page.getByText(person.email).first().waitFor()
+      await check(page, `${path} with long addresses`)
+    }
+    browsing.assertClean()
+  })
+
+  for (const [kind, button, isFor] of [
+    ['an invitation', 'Create account', () => undefined],
+    ['a new password', 'Set password', () => browsing.petstore.account],
+  ] as const)
+    it(`for visitors ${PROMISE}: the link for ${kind}, which works`, async () => {
+      const page = await browsing.open()
+      await page.goto(linkAddress((await browsing.petstore.accounts.makeLink(sample().account, isFor()))!))
+      await check(page, kind)
+      if (isFor() === undefined) await page.getByLabel('Email address').fill('invited@example.com')
+      await page.getByLabel('assword').fill(SAMPLE_PASSWORD)
+      await page.getByRole('button', { name: button }).click()
+      await page.waitForURL('/animals')
+      browsing.assertClean()
+    })
+
+  it(`for who is signed in ${PROMISE}: questions about what two people changed`, async () => {
+    const { pets } = browsing.petstore.store
+    const page = await openMember()
+    const { id, ...pet } = (await pets.get(40n))!
+    const rename = (from: string, to: string) =>
+      pets.update(id, { ...pet, name: from }, { ...pet, name: to }, event('acct_2', 'pet.changed'))
+    await rename(pet.name, 'w'.repeat(255))
+    await page.goto('/animals/40')
+    await page.getByText('Edit', { exact: true }).click()
+    await check(page, 'an animal that is edited')
+    await rename('w'.repeat(255), 'x'.repeat(255))
+    await page.getByLabel('Name').fill('Mine')
+    for (const name of ['a question', 'a question without an answer']) {
+      await page.getByRole('button', { name: 'Save' }).click()
+      await page.getByRole('radio', { name: 'Keep yours' }).waitFor()
+      await check(page, name)
+    }
+    browsing.assertClean()
+  })
+})

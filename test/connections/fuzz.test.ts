@@ -1,0 +1,28 @@
+// Some hundred malformed requests; npm run drill fuzz is the long form.
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { fuzz } from '../../assurance/drills/fuzzing.ts'
+import { seeded } from '../../assurance/harness/random.ts'
+import { ENGINES } from '../../assurance/harness/engines.ts'
+import { folderUntilExit } from '../harness/command.ts'
+
+// One after the other: the command that makes a key blocks this process, and the connections of another test would seem to stay open.
+describe('Malformed requests', { concurrency: false }, () => {
+  for (const engine of ENGINES) {
+    it(`get no 5xx, always the Error body, and disturb nobody (${engine.name})`, async () => {
+      await using database = await engine.newDatabase()
+      const seed = Date.now() % 1e9
+      const where = { folder: folderUntilExit(), database: database.url }
+      const { statuses, violations } = await fuzz({ ...where, requests: 500, random: seeded(seed) })
+      assert.deepEqual(violations, [], `seed ${seed}`)
+      for (const status of [200, 400]) assert.ok(statuses.has(status), `no answer ${status}`)
+    })
+  }
+
+  it('would be noticed to get a 503', async () => {
+    await using database = await ENGINES[0]!.newDatabase()
+    const where = { folder: folderUntilExit(), database: database.url }
+    const { violations } = await fuzz({ ...where, requests: 50, random: seeded(1), plant: true })
+    assert.match(violations.join('\n'), /^503 /m)
+  })
+})

@@ -1,0 +1,150 @@
+// Requests that are sent without waiting for answers, and answers that nobody reads.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { residentMegabytes } from '../../assurance/harness/process-tree.ts'
+import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { Folder, makeKey, serve } from '../harness/command.ts'
+import { countPets, describeService, sharePetstore } from '../harness/harness.ts'
+import { create, get, keyHeader, list, LIVEZ, RawConnection, REX } from '../../assurance/harness/raw-http.ts'
+
+const HOST = 'Host: localhost\r\n'
+/** Makes requests so long that less than a hundred of them arrive at once. */
+const PADDING = `X-Padding: ${'x'.repeat(1000)}\r\n`
+
+describeService('A pipelined request', (service) => {
+  it('sees the effect of the one before it', async () => {
+    const { url, key } = service()
+    using connection = new RawConnection(url)
+    for (let round = 0; round < 20; round += 1) {
+      const body = JSON.stringify({ name: `pet ${round}`, categoryId: 1 })
+      connection.send(create(key, body) + list(key))
+      assert.equal((await connection.answer()).status, 201)
+      const [newest] = JSON.parse((await connection.answer()).body) as { name: string }[]
+      assert.equal(newest?.name, `pet ${round}`)
+    }
+  })
+})
+
+describe('A pipelined request', () => {
+  const service = sharePetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+
+  it('is not served behind one whose Expect is refused: that one is the last of its connection', async () => {
+    using connection = new RawConnection(service().url)
+    connection.send(LIVEZ + get('/livez', 'Expect: a pony\r\n') + create(service().key))
+    assert.deepEqual(await connection.statuses(2), [200, 417])
+    await connection.closed()
+    assert.equal((await service().add(REX)).status, 201)
+    assert.equal(await countPets(service()), 1, 'only the one that was answered')
+  })
+
+  it('waits as long as it takes, behind any number of others', async () => {
+    using connection = new RawConnection(service().url)
+    connection.send(get('/livez', PADDING).repeat(2000))
+    assert.deepEqual(new Set(await connection.statuses(2000)), new Set([200]))
+  })
+
+  it('is answered after the client has ended its side', async () => {
+    using connection = new RawConnection(service().url)
+    connection.socket.end(get('/v1/pets').repeat(3) + LIVEZ)
+    assert.deepEqual(await connection.statuses(4), [401, 401, 401, 200])
+    await connection.closed()
+  })
+
+  it('is one of at most 128 that wait behind the one that is served: with one more, its connection is closed', async () => {
+    for (const [count, answers] of [
+      [129, 129],
+      [130, 0],
+    ] as const) {
+      using connection = new RawConnection(service().url)
+      await once(connection.socket, 'connect')
+      connection.send(LIVEZ.repeat(count))
+      assert.equal((await connection.statuses(answers)).length, answers)
+      if (answers === 0) await connection.closed()
+    }
+  })
+
+  const OFFER = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n'
+  const page = (path: string) => get(path, 'OFFER')
+  const listing = get('/v1/pets', 'KEYOFFER')
+  const creating = 'POST /v1/pets HTTP/1.1\r\nHost: localhost\r\nKEYOFFERContent-Type: application/json\r\n'
+  const length = `Content-Length: ${REX.length}\r\n`
+  const chunked = `Transfer-Encoding: chunked\r\n\r\n${REX.length.toString(16)}\r\n${REX}\r\n0\r\n\r\n`
+
+  /** What is sent, and the statuses of the answers. */
+  const cases: Record<string, [bytes: string, statuses: number[]]> = {
+    'operations and pages': [
+      listing + page('/docs') + listing + page('/v1/pets') + page('/livez'),
+      [200, 200, 200, 401, 200],
+    ],
+    'operations with bodies': [
+      `${creating}${length}\r\n${REX}${creating}${chunked}${listing}${creating}\r\n`,
+      [201, 201, 200, 400],
+    ],
+    'a body that must be asked for': [
+      `${listing}${creating}${length}Expect: 100-continue\r\n\r\n${REX}${listing}`,
+      [200, 100, 201, 200],
+    ],
+    'a form of a page': [
+      `${page('/livez')}POST /sign-in HTTP/1.1\r\n${HOST}OFFERContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 3\r\n\r\na=b${page('/livez')}`,
+      [200, 403, 200],
+    ],
+    'an expectation that fails': [`${listing}GET /livez HTTP/1.1\r\n${HOST}OFFERExpect: tea\r\n\r\n`, [200, 417]],
+    'many of them': [listing.repeat(40), Array.from({ length: 40 }, () => 200)],
+    'HTTP/1.0': [`GET /livez HTTP/1.0\r\nConnection: keep-alive\r\nOFFER\r\n${listing}`, [200, 200]],
+    'empty lines': [`${listing}\r\n\r\n${listing}`, [200, 200]],
+    'a CONNECT': [`${listing}CONNECT pets.example:443 HTTP/1.1\r\n${HOST}\r\nmore`, [200, 405]],
+    'an unknown method': [`${listing}PAT /v1/pets HTTP/1.1\r\n${HOST}\r\n`, [200, 400]],
+    'another version': [`${listing}GET /livez HTTP/3.0\r\n${HOST}\r\n`, [200, 400]],
+    'a TLS handshake': [`${listing}\x16\x03\x01\x02\x00`, [200, 400]],
+    'HTTP/2': [`${listing}PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${'\0'.repeat(9)}`, [200, 400]],
+  }
+
+  for (const [what, [template, statuses]] of Object.entries(cases)) {
+    it(`behind an offer to upgrade is answered as without that offer: ${what}`, async () => {
+      for (const offer of ['', OFFER]) {
+        const bytes = template.replaceAll('OFFER', offer).replaceAll('KEY', keyHeader(service().key))
+        for (const cut of [0, ...Array.from({ length: 8 }, () => Math.ceil(Math.random() * (bytes.length - 1)))]) {
+          using connection = new RawConnection(service().url)
+          connection.socket.setNoDelay(true).write(bytes.slice(0, cut), 'latin1')
+          await setTimeout(2)
+          connection.socket.write(bytes.slice(cut), 'latin1')
+          assert.deepEqual(await connection.statuses(statuses.length), statuses, `cut at ${cut}, ${offer}`)
+        }
+      }
+    })
+  }
+
+  it('behind an offer to upgrade is answered on the admin port, too', async () => {
+    using connection = new RawConnection(service().adminUrl!)
+    connection.send(get('/livez', OFFER) + get('/readyz', OFFER) + get('/nowhere'))
+    assert.deepEqual(await connection.statuses(3), [200, 200, 404])
+  })
+})
+
+describe('A client that does not read its answers', () => {
+  it('costs little memory, however many requests it sends: the service goes on', async () => {
+    await using folder = await Folder.create()
+    const { key } = await makeKey(folder)
+    const { url, child } = await serve(folder)
+    using filling = new RawConnection(url)
+    const body = JSON.stringify({ name: 'x'.repeat(200), categoryId: 1 })
+    for (let count = 0; count < 100; count += 1) assert.equal((await filling.ask(create(key, body))).status, 201)
+    const atFirst = residentMegabytes(child.pid!)
+    const requests = ['', PADDING].flatMap((padding) => [
+      get('/v1/pets?limit=100', keyHeader(key) + padding),
+      get('/docs/errors', padding),
+    ])
+    const unread = Array.from({ length: 40 }, (_, index) => {
+      const connection = new RawConnection(url)
+      connection.socket.pause()
+      connection.send(requests[index % 4]!.repeat(10_000))
+      return connection
+    })
+    await setTimeout(3000)
+    const grown = residentMegabytes(child.pid!) - atFirst
+    assert.equal((await fetch(`${url}/livez`)).status, 200)
+    for (const { socket } of unread) socket.destroy()
+    assert.ok(grown < 150, `memory grew by ${grown} MB`)
+  })
+})

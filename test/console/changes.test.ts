@@ -1,0 +1,180 @@
+// Recent changes in the console: who added, changed and removed which animal, newest first.
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { petSubject } from '../../src/store/account-store.ts'
+import { ConsoleClient, signedIn, signedInAs } from '../harness/console-client.ts'
+import { describeService, PASSWORD } from '../harness/harness.ts'
+import { event } from '../harness/sample-rows.ts'
+
+const PAGE = '/animals/changes'
+
+/** What the entries say, without their times. */
+function entriesIn(body: string): string[] {
+  const lists = Array.from(body.matchAll(/<ol class="timeline">(.*?)<\/ol>/gs), ([, list]) => list!)
+  const entries = lists.flatMap((list) => list.split('</li>').slice(0, -1))
+  return entries.map((entry) => entry.replaceAll(/<time.*?<\/time>/g, 'TIME').replaceAll(/<[^>]*>/g, ''))
+}
+
+const olderIn = (body: string) => /rel="next" href="([^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&')
+
+describeService('Recent changes', (service) => {
+  it('say that there are none, in a store without animals', async () => {
+    assert.match((await (await signedIn(service())).get(PAGE)).body, /No changes/)
+  })
+
+  it('name who added, changed and removed what, newest first, and lead to each animal', async () => {
+    const { store, account, apiKey } = service()
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'keeper@example.com')]
+    const add = async (name: string) => {
+      const { location } = await one.fillIn('/animals/new', { name, categoryId: '3' })
+      return BigInt(/added=(\d+)/.exec(location ?? '')![1]!)
+    }
+    const [otto, gone] = [await add('Otto <1>'), await add('Gone')]
+    await service().add({ name: 'By key', categoryId: 3 })
+    await other.fillIn(`/animals/${otto}`, { name: 'Otto (2)', categoryId: '3', status: 'sold' })
+    await other.fillIn(`/animals/${gone}`, { name: 'Gone', categoryId: '3', status: 'sold' })
+    const pet = (await store.pets.get(gone))!
+    const removal = { ...event(account.id, 'pet.removed'), at: Date.now(), subject: petSubject(pet), detail: 'Sold, 3' }
+    assert.equal((await store.pets.remove(gone, pet, removal)).outcome, 'removed')
+
+    const { body } = await one.get(PAGE)
+    const byKey = (await store.pets.list({ limit: 1 }))[0]!.id
+    assert.deepEqual(entriesIn(body), [
+      `Removed Gone (${gone}) · Sold, 3 You, TIME`,
+      `Sold Gone (${gone}) · Status: Available → Sold keeper@example.com, TIME`,
+      `Sold Otto &lt;1&gt; (${otto}) · Name: Otto &lt;1&gt; → Otto (2); Status: Available → Sold keeper@example.com, TIME`,
+      `Added By key (${byKey}) You, with the key ${apiKey.name}, TIME`,
+      `Added Otto (2) (${otto}) You, TIME`,
+    ])
+    const links = [...body.matchAll(/<\/span> <a href="([^"]*)"><bdi>/g)].map(([, address]) => address)
+    assert.deepEqual(
+      links,
+      [gone, gone, otto, byKey, otto].map((id) => `/animals/${id}`),
+    )
+    assert.match((await one.get('/animals')).body, new RegExp(`href="${PAGE}"`), 'from the animals')
+  })
+
+  it('are filtered by the person who made them in the console; a stranger is found no more than one who made none', async () => {
+    const client = await signedIn(service())
+    await signedInAs(service(), 'idle@example.com')
+    const by = async (person: string) => (await client.get(`${PAGE}?person=${encodeURIComponent(person)}`)).body
+    const keeper = await by(' keeper@example.com ')
+    assert.equal(entriesIn(keeper).length, 2)
+    for (const entry of entriesIn(keeper)) assert.match(entry, /keeper@example\.com, TIME$/)
+    const options = (body: string) => body.match(/<option.*?<\/option>/g)
+    const shown = ['', 'keeper@example.com', service().account.email].map((email) => {
+      const words = { '': 'Everybody', [service().account.email]: 'You' }[email] ?? email
+      return `<option value="${email}" ${email.startsWith('keeper') ? 'selected' : ''}>${words}</option>`
+    })
+    assert.deepEqual(options(keeper)?.toSorted(), shown.toSorted(), 'who has made none is no choice')
+    const without = (body: string) => body.replaceAll(/idle|nobody|<input type="hidden"[^>]*>/g, '')
+    assert.equal(without(await by('idle@example.com')), without(await by('nobody@example.com')))
+    assert.deepEqual(entriesIn(await by('a\0b')), [])
+  })
+
+  it('come page by page, each of them once, for everybody and for one person, and back to the newest', async () => {
+    const { store, account } = service()
+    const client = await signedIn(service())
+    await store.pets.createMany(Array.from({ length: 25 }, () => samplePet))
+    for (let nth = 0; nth < 25; nth += 1)
+      await store.accounts.appendEvent({
+        ...event(account.id, 'pet.changed'),
+        at: Date.now(),
+        subject: petSubject({ ...samplePet, id: 1n }),
+        detail: `Change ${nth}`,
+      })
+    const pagesOf = async (query: string) => {
+      const pages: string[] = []
+      for (let next: string | undefined = `${PAGE}${query}`; next !== undefined; next = olderIn(pages.at(-1)!))
+        pages.push((await client.get(next)).body)
+      return pages
+    }
+    const all = await pagesOf('')
+    assert.deepEqual(
+      all.map((body) => entriesIn(body).length),
+      [20, 20, 15],
+    )
+    const own = await pagesOf(`?person=${encodeURIComponent(account.email)}`)
+    const changes = own.flatMap(entriesIn).filter((entry) => entry.includes('Change '))
+    assert.equal(new Set(changes).size, 25)
+    const newest = /href="([^"]*)">← Newest/.exec(own.at(-1)!)?.[1]
+    assert.equal(newest, `${PAGE}?person=${encodeURIComponent(account.email)}`)
+    assert.match(all.at(-1)!, /These are the oldest/)
+  })
+
+  it('have no page at a place that no page has named', async () => {
+    const client = await signedIn(service())
+    for (const from of [
+      '',
+      'x',
+      '1.2',
+      'AQAAAAAAAAAB',
+      'AQAAAAAAAAAB.AQAAAAAAAAAB.AQAAAAAAAAAB',
+      'AgAAAAAAAAAB.',
+      '\0.\0',
+    ]) {
+      const { status, body } = await client.get(`${PAGE}?from=${encodeURIComponent(from)}`)
+      assert.equal(status, 400, from)
+      assert.match(body, /This page of the recent changes does not exist\./)
+    }
+  })
+
+  it('read the name of each account and key once, however many entries have it', async ({ mock }) => {
+    const { store } = service()
+    const client = await signedIn(service())
+    for (let nth = 0; nth < 3; nth += 1) await service().add({ name: 'By key', categoryId: 3 })
+    const reads = [mock.method(store.accounts, 'accountById'), mock.method(store.accounts, 'keyById')]
+    await client.get(PAGE)
+    for (const { mock: calls } of reads) {
+      const ids = calls.calls.map(({ arguments: [id] }) => id)
+      assert.equal(ids.length, new Set(ids).size, ids.join())
+    }
+  })
+
+  it('are shown after the sign-in to who asked for them, at the same place', async () => {
+    const visitor = new ConsoleClient(service().url)
+    const asked = `${PAGE}?person=keeper%40example.com&from=AQAAAAAAAAAB.`
+    const { location } = await visitor.get(asked)
+    assert.equal((await visitor.signIn(service().account.email, PASSWORD, location!)).location, asked)
+  })
+})
+
+describeService('Recent changes by day', (service) => {
+  it('stand under their day, in their order, each with a mark for what it means', async () => {
+    const { store, account } = service()
+    const client = await signedIn(service())
+    const at = Date.parse('2026-11-15T23:59:59Z')
+    await store.pets.create(samplePet, undefined, { at, by: account.id })
+    await store.pets.createMany([samplePet])
+    await store.pets.create(samplePet, undefined, { at: at + 1000, by: account.id })
+    const details = [
+      'Status: Available → Pending',
+      'Name: Status: Sold → Rex; Status: Pending → Available',
+      'Name: Rex → Otto',
+    ]
+    for (const detail of details)
+      await store.accounts.appendEvent({
+        ...event(account.id, 'pet.changed'),
+        at: at + 2000,
+        subject: 'Rex (1)',
+        detail,
+      })
+    await store.accounts.appendEvent({ ...event(account.id, 'pet.removed'), at: at + 3000, subject: 'Rex (1)' })
+    const seen = (await client.get(PAGE)).body.matchAll(/<h2>([^<]*)<|class="mark (\w+)">(\w+)</g)
+    assert.deepEqual(
+      Array.from(seen, ([, day, kind, words]) => day ?? `${kind} ${words}`),
+      [
+        '16 November 2026',
+        'bad Removed',
+        'changed Changed',
+        'available Available',
+        'pending Pending',
+        'good Added',
+        'good Added',
+        '15 November 2026',
+        'good Added',
+      ],
+    )
+  })
+})

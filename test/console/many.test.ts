@@ -1,0 +1,187 @@
+// Many animals of the list at once: what is done to those that are ticked, what is left alone, and what can be undone.
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
+import { type ConsoleClient, hiddenIn, signedIn, signedInAs, signedInManager } from '../harness/console-client.ts'
+import { describeService } from '../harness/harness.ts'
+
+const PATH = '/animals/many'
+const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
+
+describeService('Many animals at once', (service) => {
+  const addAll = async (pets: readonly Partial<NewPet>[]) => {
+    const created = await Promise.all(pets.map((pet) => service().store.pets.create({ ...rex, ...pet })))
+    return created.map((each) => ('pet' in each ? each.pet.id : 0n))
+  }
+  const stored = async (ids: readonly bigint[], field: 'status' | 'categoryId' = 'status') =>
+    (await Promise.all(ids.map((id) => service().store.pets.get(id)))).map((pet) => pet?.[field])
+  const historyOf = async (id: bigint) => (await service().store.accounts.changesOf(id, 9)).map(({ detail }) => detail)
+  /** Opens the list and ticks these animals; the fields are those that a browser would send. */
+  const tick = async (client: ConsoleClient, ids: readonly bigint[]) => {
+    const { body } = await client.get('/animals?status=all')
+    const { csrf } = await client.hiddenFields('/animals?status=all', `${PATH}?status=all`)
+    const shown = [...body.matchAll(/name="shown" value="([^"]*)"/g)].map(([, token]) => ['shown', token!])
+    return [['csrf', csrf!], ...shown, ...ids.map((id) => ['pick', String(id)])] as string[][]
+  }
+  const send = (client: ConsoleClient, fields: string[][], ...more: string[][]) =>
+    client.postAll(PATH, [...fields, ...more])
+  /** Sends the Undo that the list offers after a change. */
+  const undo = async (client: ConsoleClient, location: string) => {
+    const notice = (await client.get(location)).body.split('class="notice')[1]!.split('</form>')[0]!
+    const shown = [...notice.matchAll(/name="shown" value="([^"]*)"/g)].map(([, entry]) => ['shown', entry!])
+    const { shown: _last, ...others } = hiddenIn(notice)
+    return send(client, [...Object.entries(others), ...shown])
+  }
+
+  it('are sold, each by a change of its own, and one Undo gives each its former status back', async () => {
+    const ids = await addAll([{}, { status: 'pending' }, { status: 'sold' }, { name: 'Not ticked' }])
+    const client = await signedIn(service())
+    const fields = await tick(client, ids.slice(0, 3))
+    const { location } = await send(client, fields, ['status', 'sold'])
+    assert.deepEqual(await stored(ids), ['sold', 'sold', 'sold', 'available'])
+    assert.deepEqual(await historyOf(ids[0]!), ['Status: Available → Sold'])
+    assert.deepEqual(await historyOf(ids[2]!), [], 'it was sold already')
+    assert.match(
+      (await client.get(location!)).body,
+      /role="status"><div>\s*<p><strong>2 animals<\/strong> changed to <bdi>Sold<\/bdi>\./,
+    )
+    const twice = await send(client, fields, ['status', 'sold'])
+    assert.doesNotMatch((await client.get(twice.location!)).body, /left alone/, 'sent twice')
+    assert.equal((await historyOf(ids[0]!)).length, 1)
+    const nothing = (await client.get(twice.location!)).body
+    assert.match(nothing, /Nothing was to be changed: either no animal was ticked, or they have that already\./)
+    const undone = await undo(client, location!)
+    assert.match((await client.get(undone.location!)).body, /<strong>2 animals<\/strong> changed back\./)
+    assert.deepEqual(await stored(ids), ['available', 'pending', 'sold', 'available'])
+    assert.doesNotMatch(
+      (await client.get((await undo(client, location!)).location!)).body,
+      /left alone/,
+      'undone twice',
+    )
+    assert.equal((await historyOf(ids[1]!)).length, 2)
+  })
+
+  it('are changed, changed back and removed by forms that are sent twice at once: no one is told to have been first', async () => {
+    const manager = await signedInManager(service())
+    const twice = async (press: () => ReturnType<typeof undo>) => {
+      const answers = await Promise.all([press(), press()])
+      const told = await Promise.all(answers.map(async ({ location }) => (await manager.get(location!)).body))
+      for (const body of told) assert.doesNotMatch(body, /left alone/)
+      // Each may have changed some of them.
+      return { told, changed: answers.flatMap(({ location }) => (location!.includes('&many=') ? [location!] : [])) }
+    }
+    for (let race = 0; race < 3; race += 1) {
+      const ids = await addAll([{}, {}])
+      const fields = await tick(manager, ids)
+      const { changed } = await twice(() => send(manager, fields, ['status', 'sold']))
+      for (const location of changed) await twice(() => undo(manager, location))
+      const page = await send(manager, await tick(manager, ids), ['remove', 'ask'])
+      const { shown: _last, ...others } = hiddenIn(page.body.split(`action="${PATH}"`)[1]!)
+      const tokens = [...page.body.matchAll(/name="shown" value="([^"]*)"/g)].map(([, token]) => ['shown', token!])
+      const { told } = await twice(() => send(manager, [...Object.entries(others), ...tokens]))
+      for (const body of told) assert.match(body, /<strong>2 animals<\/strong> removed\./)
+      assert.deepEqual(
+        (await Promise.all(ids.map(historyOf))).map(({ length }) => length),
+        [3, 3],
+      )
+    }
+  })
+
+  it('of the whole page get another category without a script, and back', async () => {
+    const ids = await addAll([{ categoryId: -4n }, { categoryId: 9n }])
+    const client = await signedIn(service())
+    const { location } = await send(client, await tick(client, []), ['all', 'yes'], ['categoryId', '12'])
+    assert.deepEqual(await stored(ids, 'categoryId'), [12n, 12n])
+    await undo(client, location!)
+    assert.deepEqual(await stored(ids, 'categoryId'), [-4n, 9n])
+  })
+
+  it('that a colleague changed meanwhile are left alone and named, also by the Undo', async () => {
+    const ids = await addAll([{ name: 'Ours' }, { name: 'Theirs' }])
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'busy@example.com')]
+    const fields = await tick(one, ids)
+    const change = (id: bigint, status: PetStatus) =>
+      other.fillIn(`/animals/${id}`, { name: 'Changed', categoryId: '3', status })
+    await change(ids[1]!, 'pending')
+    const { location } = await send(one, fields, ['status', 'pending'])
+    const told =
+      /<strong>1 animal<\/strong> left alone.*<bdi>Theirs \(\d+\)<\/bdi>: <bdi>.*Available → Pending<.*busy@example\.com/s
+    assert.match((await one.get(location!)).body, told)
+    assert.deepEqual(await historyOf(ids[1]!), ['Name: Theirs → Changed; Status: Available → Pending'])
+    await change(ids[0]!, 'pending')
+    const undone = await undo(one, location!)
+    assert.match((await one.get(undone.location!)).body, /<strong>1 animal<\/strong> left alone.*Ours → Changed/s)
+    assert.equal((await stored(ids))[0], 'pending')
+    const [own] = await addAll([{}])
+    const { location: earlier } = await send(one, await tick(one, [own!]), ['status', 'sold'])
+    await one.fillIn(`/animals/${own}`, { name: 'Renamed', categoryId: '3', status: 'sold' })
+    await undo(one, earlier!)
+    assert.deepEqual(await stored([own!]), ['sold'], "nor is one's own later change passed over")
+  })
+
+  it('are removed by managers after a confirmation, unless they were changed since', async () => {
+    const ids = await addAll([{}, {}, {}])
+    const member = await signedInAs(service(), 'only-member@example.com')
+    const ask = ['remove', 'ask']
+    for (const remove of ['ask', 'yes'])
+      assert.equal((await send(member, await tick(member, ids), ['remove', remove])).status, 403)
+    const manager = await signedInManager(service())
+    const page = await send(manager, await tick(manager, ids.slice(0, 2)), ask)
+    assert.match(page.body, /<h1>Remove 2 animals\?/)
+    assert.deepEqual(await stored(ids), ['available', 'available', 'available'])
+    await member.fillIn(`/animals/${ids[1]}`, { name: 'Kept', categoryId: '3', status: 'available' })
+    const tokens = [...page.body.matchAll(/name="shown" value="([^"]*)"/g)].map(([, token]) => ['shown', token!])
+    const { shown: _last, ...others } = hiddenIn(page.body.split(`action="${PATH}"`)[1]!)
+    const { location } = await send(manager, [...Object.entries(others), ...tokens])
+    assert.deepEqual(await stored(ids), [undefined, 'available', 'available'])
+    assert.match(
+      (await manager.get(location!)).body,
+      /<strong>1 animal<\/strong> removed.*<strong>1 animal<\/strong> left alone/s,
+    )
+  })
+
+  it('are refused without a token, more than a page, with a value that there is not, and forged', async () => {
+    const ids = await addAll(Array.from({ length: 30 }, () => ({})))
+    const client = await signedIn(service())
+    const fields = await tick(client, [])
+    assert.equal((await send(client, fields.slice(1), ['all', 'yes'], ['status', 'sold'])).status, 403)
+    for (const [name, value] of [
+      ['status', 'lost'],
+      ['status', 'constructor'],
+      ['categoryId', 'x'],
+      ['categoryId', '9223372036854775808'],
+      ['none', 'of these'],
+    ] as const)
+      assert.equal((await send(client, fields, ['all', 'yes'], [name, value])).status, 400, value)
+    const many = Array.from({ length: 22 }, (_, nth) => ['shown', `${nth}.x`])
+    assert.equal((await send(client, [...fields, ...many], ['all', 'yes'], ['status', 'sold'])).status, 400)
+    const huge = await send(client, [...fields, ['shown', 'x'.repeat(17_000)]], ['status', 'sold'])
+    assert.equal(huge.status, 413)
+    const token = fields[0]!
+    const forged = ['x', '', '.', '1e3.a', `${ids[0]}.AAAAAAAAAAAA`, '9'.repeat(400), '<b>.<b>', `${ids[1]}`]
+    const { location } = await send(
+      client,
+      [token, ...forged.map((text) => ['shown', text])],
+      ['all', 'yes'],
+      ['status', 'sold'],
+    )
+    assert.equal((await client.get(location!)).status, 200)
+    const undone = [
+      token,
+      ['all', 'yes'],
+      ['field', 'status'],
+      ['at', '1'],
+      ...ids.slice(0, 9).map((id) => ['shown', `${id}.sold`]),
+    ]
+    assert.equal((await send(client, undone)).status, 303)
+    assert.deepEqual(new Set(await stored(ids)), new Set(['available']))
+    for (const query of [
+      'did=changed&many=x&at=1',
+      'did=undone&left=x_1_%00&at=1',
+      `did=changed&left=${'1_'.repeat(3000)}&at=1`,
+      'did=removed&many=1.a&at=x',
+      'did=toString&many=1.a',
+    ])
+      assert.equal((await client.get(`/animals?${query}`)).status, 200, query.slice(0, 20))
+  })
+})

@@ -1,0 +1,62 @@
+// No test file can hang a run: the limit of time-limit.ts, and that every script that runs tests has it.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { collect, type Ended } from '../../assurance/harness/processes.ts'
+
+const LIMIT = fileURLToPath(new URL('time-limit.ts', import.meta.url))
+
+/** Runs a file with this text as the runner would; without a limit of a test, that of the file is five seconds. */
+async function runFile(text: string, options: string[] = []): Promise<Ended> {
+  const folder = await mkdtemp(join(tmpdir(), 'petstore-test-'))
+  await writeFile(join(folder, 'some.test.mjs'), `import { describe, test } from 'node:test'\n${text}`)
+  // Without NODE_TEST_CONTEXT, which would make it a part of this run.
+  const runner = spawn(
+    process.execPath,
+    ['--test', '--import', LIMIT, `--test-global-setup=${LIMIT}`, ...options, 'some.test.mjs'],
+    {
+      cwd: folder,
+      env: { PATH: process.env['PATH'], TMPDIR: tmpdir() },
+    },
+  )
+  // Far past the limit: what it did not end, ends here.
+  const late = setTimeout(() => runner.kill('SIGKILL'), 90_000)
+  const ended = await collect(runner)
+  clearTimeout(late)
+  await rm(folder, { recursive: true })
+  return ended
+}
+
+describe('A test file', { concurrency: true }, () => {
+  for (const [what, text, told] of [
+    ['waits forever', `setInterval(() => {}, 1000); test('hangs', () => new Promise(() => {}))`, 'in "hangs"'],
+    ['leaves a handle open', `test('passes', () => { setInterval(() => {}, 1000) })`, 'after "passes"'],
+    ['blocks the event loop', `describe('x', () => test('blocks', () => { for (;;); }))`, 'in "x > blocks"'],
+    ['never gets to its tests', `setInterval(() => {}, 1000); await new Promise(() => {})`, 'after it has begun'],
+  ] as const) {
+    it(`that ${what} is ended at its time limit, and fails the run with the name of the test`, async () => {
+      const { code, stdout, stderr } = await runFile(text)
+      assert.equal(code, 1, stdout + stderr)
+      assert.ok(stderr.includes(`some.test.mjs is ended ${told}: no test began or ended for 5 s.\n`), stdout + stderr)
+    })
+  }
+
+  it('that ends in time passes', async () => {
+    const { code, stdout, stderr } = await runFile(`test('passes', () => {})`, ['--test-timeout=60000'])
+    assert.equal(code, 0, stdout + stderr)
+  })
+
+  it('has its time limit in every script that runs tests', async () => {
+    const { scripts } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
+      scripts: Record<string, string>
+    }
+    const running = Object.entries(scripts).filter(([, script]) => script.includes('node --test '))
+    assert.ok(running.length >= 3)
+    for (const [name, script] of running)
+      assert.match(script, / --import \.\/test\/run\/time-limit\.ts --test-timeout=\d+ .*--test-global-setup=/, name)
+  })
+})

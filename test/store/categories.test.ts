@@ -1,0 +1,137 @@
+// The names of categories, and the animals of one category: what every engine promises.
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { readConfig } from '../../src/config.ts'
+import { CATEGORIES_MOST } from '../../src/contract/limits.ts'
+import { INT64_MAX, INT64_MIN } from '../../src/contract/int64.ts'
+import { PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
+import type { AuditEvent } from '../../src/store/account-store.ts'
+import type { Category } from '../../src/contract/category-name.ts'
+import { COUNTED_MOST } from '../../src/store/category-store.ts'
+import { copyStore } from '../../src/store/database/copy-store.ts'
+import { openStore } from '../../src/store/opening/open-store.ts'
+import type { Store } from '../../src/store/store.ts'
+import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
+import { askDatabase } from '../harness/database-schema.ts'
+import { event } from '../harness/sample-rows.ts'
+import { withStore } from '../harness/with-store.ts'
+
+const added = (accountId: string): AuditEvent => event(accountId, 'category.added')
+const renamed = (accountId: string): AuditEvent => event(accountId, 'category.renamed')
+const pets = (count: number, categoryId: bigint, status: PetStatus) =>
+  Array.from({ length: count }, () => ({ name: 'Rex', categoryId, status }))
+
+for (const engine of ENGINES) {
+  describe(`categories on ${engine.name}`, { concurrency: false }, () => {
+    let database: TestDatabase
+    let store: Store
+    before(async () => {
+      database = await engine.newDatabase()
+      store = await openStore(readConfig({ database: database.url }, {}).database)
+    })
+    after(async () => {
+      await store.close()
+      await database[Symbol.asyncDispose]()
+    })
+
+    it('name a number once, with a name that no other has, whatever its case, and record who did', async () => {
+      const cats = { number: 3n, name: 'Cats' }
+      const { categories } = store
+      const add = (category: Category) => categories.save(category, undefined, added('acct_add'))
+      assert.equal(await add(cats), undefined)
+      assert.deepEqual(await add({ number: 3n, name: 'Dogs' }), cats)
+      for (const name of ['CATS', ' cats ', 'Cats']) assert.deepEqual(await add({ number: 4n, name }), cats)
+      const same = ['Ärzte', 'a\u0308rzte'].map((name, index) => ({ number: BigInt(index + 10), name }))
+      const others = await Promise.all(same.map(add))
+      const first = others.indexOf(undefined)
+      assert.deepEqual(others[1 - first], same[first])
+      assert.equal((await store.accounts.auditTrail('acct_add', 9)).length, 2)
+    })
+
+    it('are renamed only as the person saw them, and never to the name of another', async () => {
+      const { categories } = store
+      const [hens, ducks] = [
+        { number: INT64_MAX, name: 'Hens' },
+        { number: INT64_MIN, name: 'Ducks' },
+      ]
+      for (const one of [hens, ducks]) await categories.save(one, undefined, added('acct_1'))
+      const rename = (name: string, former: string) => categories.save({ ...hens, name }, former, renamed('acct_2'))
+      assert.deepEqual(await rename('DUCKS', 'Hens'), ducks)
+      assert.equal(await rename('hens', 'Hens'), undefined)
+      const now = { ...hens, name: 'hens' }
+      assert.deepEqual(await rename('Geese', 'Hens'), now)
+      const { names } = await categories.names()
+      assert.deepEqual(
+        [INT64_MAX, INT64_MIN, 77n].map((number) => names.get(number)),
+        ['hens', 'Ducks', undefined],
+      )
+      assert.equal((await store.accounts.auditTrail('acct_2', 9)).length, 1)
+    })
+
+    it('list their animals, also of one status, page by page in both directions, as the list without filters would', async () => {
+      await store.pets.createMany(
+        Array.from({ length: 60 }, (_, index) => ({
+          name: 'Rex',
+          categoryId: index % 4 === 0 ? 500n : 501n,
+          status: PET_STATUSES[(index * 7) % 3]!,
+        })),
+      )
+      const all = await store.pets.list({ limit: 60 })
+      const outside = (await store.pets.list({ limit: 61 }))[60]
+      assert.ok(outside === undefined || outside.categoryId !== 500n)
+      for (const status of [undefined, ...PET_STATUSES]) {
+        const own = all.filter((pet) => pet.categoryId === 500n && (status === undefined || pet.status === status))
+        assert.ok(own.length >= 4)
+        for (const limit of [1, 3, 100]) {
+          const query = { categoryId: 500n, status, limit }
+          assert.deepEqual(await store.pets.list(query), own.slice(0, limit))
+          for (const [index, { id }] of own.entries()) {
+            assert.deepEqual(await store.pets.list({ ...query, before: id }), own.slice(index + 1, index + 1 + limit))
+            assert.deepEqual(
+              await store.pets.list({ ...query, after: id }),
+              own.slice(Math.max(0, index - limit), index),
+            )
+          }
+        }
+      }
+    })
+
+    it('count their animals of each status, up to a bound', async () => {
+      await store.pets.createMany([...pets(2, 601n, 'sold'), ...pets(COUNTED_MOST + 1, 602n, 'available')])
+      assert.deepEqual(await store.pets.countInCategory(601n), { available: 0, pending: 0, sold: 2 })
+      assert.deepEqual(await store.pets.countInCategory(602n), { available: COUNTED_MOST, pending: 0, sold: 0 })
+    })
+
+    it('are at most as many as pages read, also when several are added at once; one of them can still be renamed', async () => {
+      await using other = await engine.newDatabase()
+      await withStore(other.url, async (one) => {
+        await withStore(other.url, async (two) => {
+          const rows = Array.from(
+            { length: CATEGORIES_MOST - 40 },
+            (_, nth) => `(${nth}, 'Kind ${nth}', 'kind ${nth}')`,
+          )
+          await askDatabase(other.url, `INSERT INTO categories (number, name, name_folded) VALUES ${rows.join()}`)
+          const add = ({ categories }: Store, nth: number) =>
+            categories.save({ number: BigInt(-nth), name: `More ${nth}` }, undefined, added('acct_many'))
+          const outcomes = await Promise.all(Array.from({ length: 80 }, (_, nth) => add(nth % 2 ? one : two, nth + 1)))
+          assert.equal(outcomes.filter((each) => each === undefined).length, 40)
+          assert.equal(outcomes.filter((each) => each === 'full').length, 40)
+          assert.equal((await one.categories.names()).names.size, CATEGORIES_MOST)
+          const first = { number: 0n, name: 'First' }
+          assert.equal(await two.categories.save(first, 'Kind 0', renamed('acct_many')), undefined)
+          assert.deepEqual(await two.categories.save({ number: 0n, name: 'x' }, undefined, added('acct_many')), first)
+        })
+      })
+    })
+
+    it('go with a copy to any engine', async () => {
+      for (const to of ENGINES) {
+        await using target = await to.newDatabase()
+        await withStore(target.url, async (copy) => {
+          await copyStore(store, copy, () => {})
+          assert.deepEqual(await copy.categories.names(), await store.categories.names())
+        })
+      }
+    })
+  })
+}

@@ -1,0 +1,253 @@
+// Which index a page or a history is read from: told by PostgreSQL's own counts and SQLite's plan, since a slow plan gives the
+// same animals. The pages of SQLite are in test/api/every-filter.test.ts.
+import assert from 'node:assert/strict'
+import type { DatabaseSync } from 'node:sqlite'
+import { describe, it } from 'node:test'
+import connectTo from 'postgres'
+import { readConfig } from '../../src/config.ts'
+import { PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
+import { OF_SECURITY } from '../../src/store/account-store.ts'
+import { CHANGES_OF_PET } from '../../src/store/people-store.ts'
+import { openStore } from '../../src/store/opening/open-store.ts'
+import { pagesOfChanges } from '../../src/store/pet-changes.ts'
+import { COUNT_IN_CATEGORY, type Page, pagesOfList } from '../../src/store/pet-list.ts'
+import { kindOf } from '../../src/store/records.ts'
+import { openDatabase } from '../../src/store/sqlite/database.ts'
+import { sqlitePage } from '../../src/store/sqlite/pets.ts'
+import { postgres } from '../../assurance/harness/engines.ts'
+import { account, addAccount } from '../harness/sample-rows.ts'
+
+const SOLD = 4000
+const ALL = 20_000
+const limit = 21
+
+describe('A page of one status on PostgreSQL', () => {
+  it('reads no animal of another status, also where its own are all old', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const { pets } = store
+    const animal = (status: PetStatus) => ({ name: 'Rex', categoryId: 1n, status })
+    await pets.createMany(Array.from({ length: ALL }, (_, index) => animal(index < SOLD ? 'sold' : 'available')))
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE pets`
+
+    const first = await pets.list({ status: 'sold', limit })
+    const deep = await pets.list({ status: 'sold', limit, before: BigInt(ALL) })
+    assert.deepEqual([first.length, first[0]?.id, deep[0]?.id], [limit, BigInt(SOLD), BigInt(SOLD)])
+    const newer = await pets.list({ status: 'sold', limit, after: BigInt(SOLD - limit) })
+    assert.deepEqual(newer, first)
+    assert.equal((await pets.list({ inShop: true, limit }))[0]?.id, BigInt(ALL))
+
+    // A connection hands in its counts at its end at the latest.
+    await store.close()
+    const read = await sql<{ columns: string; entries: number }[]>`
+      SELECT substring(indexdef FROM '[(].*') AS columns, idx_tup_read::int AS entries
+      FROM pg_indexes JOIN pg_stat_user_indexes ON indexname = indexrelname WHERE tablename = 'pets'`
+    await sql.end()
+    for (const { columns, entries } of read)
+      assert.equal(entries, columns === '(status, id)' ? 4 * limit : 0, `entries of the index on ${columns}`)
+    assert.ok(read.some(({ entries }) => entries > 0))
+  })
+})
+
+describe('The history of an animal on PostgreSQL', () => {
+  it('reads no event of another animal', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const event = (index: number) => ({
+      id: BigInt(index + 1),
+      at: 1n,
+      account_id: 'acct_1',
+      action: index % 2 === 0 ? 'pet.changed' : 'session.started',
+      via: 'console',
+      subject: `Rex (${index % 1000})`,
+      detail: null,
+    })
+    await store.records.write(
+      kindOf('audit_events'),
+      Array.from({ length: 5000 }, (_, index) => event(index)),
+    )
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE audit_events`
+    assert.equal((await store.accounts.changesOf(998n, 20)).length, 5)
+    assert.equal((await store.accounts.changesOf(99n, 20)).length, 0)
+    await store.close()
+    const read =
+      await sql`SELECT sum(idx_tup_read)::int AS entries FROM pg_stat_user_indexes WHERE relname = 'audit_events'`
+    await sql.end()
+    assert.deepEqual([...read], [{ entries: 5 }])
+  })
+})
+
+describe('The history of an animal on SQLite', () => {
+  it('is found and sorted by an index', () => {
+    using db = openDatabase(':memory:').db
+    const plan = db
+      .prepare(`EXPLAIN QUERY PLAN SELECT * FROM audit_events WHERE ${CHANGES_OF_PET} = ? ORDER BY id DESC LIMIT ?`)
+      .all()
+      .map(({ detail }) => String(detail))
+    assert.match(plan.join(), /^SEARCH audit_events USING INDEX \w+ \(<expr>=\?\)$/)
+  })
+})
+
+describe('A security log', () => {
+  it('reads no event of animals on PostgreSQL, also where its own are all old', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const events = Array.from({ length: ALL }, (_, index) => ({
+      id: BigInt(index + 1),
+      at: 1n,
+      account_id: 'acct_1',
+      action: index < limit ? 'session.started' : 'pet.changed',
+      via: 'console',
+      subject: 'Rex (1)',
+      detail: null,
+    }))
+    await store.records.write(kindOf('audit_events'), events)
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE audit_events`
+    assert.equal((await store.accounts.auditTrail('acct_1', limit, 'security')).length, limit)
+    await store.close()
+    const read =
+      await sql`SELECT sum(idx_tup_read)::int AS entries FROM pg_stat_user_indexes WHERE relname = 'audit_events'`
+    await sql.end()
+    assert.deepEqual([...read], [{ entries: limit }])
+  })
+
+  it('is found and sorted by an index on SQLite', () => {
+    const [line] = explain(
+      `SELECT * FROM audit_events WHERE account_id = ? AND ${OF_SECURITY} ORDER BY id DESC LIMIT 50`,
+    )
+    assert.equal(line, 'SEARCH audit_events USING INDEX audit_events_of_security (account_id=?)')
+  })
+})
+
+describe('The changes of one person or key', () => {
+  it('are read on PostgreSQL without those of others, also where its own are all old', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const { pets, records } = store
+    const animal = { name: 'Rex', categoryId: 1n, status: 'sold' as const }
+    await pets.createMany(
+      Array.from({ length: SOLD }, () => animal),
+      { at: 1, by: 'acct_1' },
+    )
+    await pets.createMany(
+      Array.from({ length: ALL }, () => animal),
+      { at: 2, by: 'acct_2' },
+    )
+    const events = Array.from({ length: 2 * SOLD }, (_, index) => ({
+      id: BigInt(index + 1),
+      at: 3n,
+      account_id: index < SOLD ? 'acct_1' : 'acct_2',
+      action: index % 2 === 0 ? 'pet.changed' : 'session.started',
+      via: 'console',
+      subject: 'Rex (1)',
+      detail: null,
+    }))
+    await records.write(kindOf('audit_events'), events)
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE pets, audit_events`
+    for (const after of [undefined, { petId: BigInt(ALL), eventId: BigInt(ALL) }])
+      assert.equal((await pets.changes({ by: 'acct_1', limit: limit - 1, after })).changes.length, limit - 1)
+    assert.equal((await pets.changes({ limit: limit - 1 })).changes.length, limit - 1)
+    await records.raiseLastId(kindOf('audit_events'), BigInt(2 * SOLD))
+    await addAccount(store, 'acct_2')
+    assert.deepEqual(await store.accounts.authors(), [account('acct_2')])
+    await store.close()
+    const read = await sql<{ name: string; entries: number }[]>`
+      SELECT indexrelname AS name, idx_tup_read::int AS entries FROM pg_stat_user_indexes
+      WHERE relname IN ('pets', 'audit_events') AND idx_tup_read > 0 ORDER BY 1`
+    await sql.end()
+    assert.deepEqual(Object.fromEntries(read.map(({ name, entries }) => [name, entries])), {
+      audit_events_of_pets: limit,
+      // Two authors, each found by one entry.
+      audit_events_of_pets_by_account: 2 * limit + 2,
+      pets_added_in_console: 2 * limit + 2,
+      pets_pkey: limit,
+    })
+  })
+
+  for (const by of [undefined, 'acct_1']) {
+    it(`are found and sorted by an index on SQLite, ${by === undefined ? 'all' : 'its own'}`, () => {
+      for (const page of pagesOfChanges({ by, limit, after: { petId: 9n, eventId: 9n } })) {
+        const index =
+          /^SEARCH \w+ USING (INTEGER PRIMARY KEY|INDEX (\w+_of_pets\w*|pets_added_in_console)) \(.*id<\?\)$/
+        assert.match(planOf(page), index)
+      }
+    })
+  }
+})
+
+describe('A page of one category', () => {
+  it('reads no other animal on PostgreSQL, of all statuses and of one, also deep where its own are all old', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+    const animal = (index: number) => ({
+      name: 'Rex',
+      categoryId: index < SOLD ? 1n : 2n,
+      status: PET_STATUSES[index % 3]!,
+    })
+    await store.pets.createMany(Array.from({ length: ALL }, (_, index) => animal(index)))
+    const sql = connectTo(database.url, { max: 1 })
+    await sql`ANALYZE pets`
+    for (const place of [{}, { before: BigInt(SOLD / 2) }, { after: BigInt(SOLD / 2) }]) {
+      assert.equal((await store.pets.list({ categoryId: 1n, status: 'sold', limit, ...place })).length, limit)
+      assert.equal((await store.pets.list({ categoryId: 1n, limit, ...place })).length, limit)
+    }
+    await store.close()
+    const read = await sql<{ name: string; entries: number }[]>`
+      SELECT indexrelname AS name, idx_tup_read::int AS entries FROM pg_stat_user_indexes
+      WHERE relname = 'pets' AND idx_tup_read > 0`
+    await sql.end()
+    assert.deepEqual([...read], [{ name: 'pets_by_category', entries: 3 * (1 + 3) * limit }])
+  })
+
+  const found = 'INDEX pets_by_category (category_id=? AND status=?'
+  for (const [animals, categories] of [
+    [0, 1],
+    [30, 3],
+    [SOLD, 1],
+    [SOLD, 20],
+    [SOLD, SOLD],
+  ] as const)
+    it(`is found and sorted by an index on SQLite, in each status, with and without statistics: ${animals} animals in ${categories} categories`, () => {
+      using db = openDatabase(':memory:').db
+      const add = db.prepare("INSERT INTO pets (name, category_id, status) VALUES ('Rex', ?, ?)")
+      for (let index = 0; index < animals; index += 1) add.run(index % categories, PET_STATUSES[index % 3]!)
+      for (const statistics of ['', 'ANALYZE']) {
+        db.exec(statistics)
+        for (const [place, bound] of [
+          [{}, ''],
+          [{ before: 9n }, ' AND rowid<?'],
+          [{ after: 9n }, ' AND rowid>?'],
+        ] as const) {
+          const pages = pagesOfList({ categoryId: 1n, limit, ...place })
+          assert.equal(pages.length, PET_STATUSES.length)
+          for (const page of pages) assert.equal(planOf(page, db), `SEARCH pets USING ${found}${bound})`, statistics)
+        }
+      }
+    })
+
+  it('is read by the index of each status on SQLite, like what is in the shop', () => {
+    for (const page of pagesOfList({ inShop: true, limit, before: 9n }))
+      assert.equal(planOf(page), 'SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)')
+  })
+
+  it('is counted by an index on SQLite', () => {
+    for (const line of explain(COUNT_IN_CATEGORY).filter((step) => step.includes('pets')))
+      assert.equal(line, `SEARCH pets USING COVERING ${found})`)
+  })
+})
+
+/** Returns the plan of a page on SQLite, in one line. */
+function planOf(page: Page, db?: DatabaseSync): string {
+  return explain(sqlitePage(page).text, db).join()
+}
+
+function explain(text: string, db = openDatabase(':memory:').db): string[] {
+  return db
+    .prepare(`EXPLAIN QUERY PLAN ${text}`)
+    .all()
+    .map(({ detail }) => String(detail))
+}

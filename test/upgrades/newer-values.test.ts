@@ -1,0 +1,202 @@
+// Values that a newer program wrote to the same database: this one shows them as they are, and fails nowhere.
+import assert from 'node:assert/strict'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { ENGINES, sqlite, type TestDatabase } from '../../assurance/harness/engines.ts'
+import { FILTER_NAMES } from '../../src/contract/list-query.ts'
+import { KINDS } from '../../src/store/records.ts'
+import { type ConsoleClient, MEMBER_PAGES, signedInManager } from '../harness/console-client.ts'
+import { askDatabase, readSchema } from '../harness/database-schema.ts'
+import { type Petstore, startPetstore } from '../harness/harness.ts'
+import { petstore } from '../harness/in-process-command.ts'
+import { withStore } from '../harness/with-store.ts'
+
+/** One value that a later release might have, and one that every object of JavaScript has. */
+const NEWER = ['later.added', 'constructor']
+
+/** The columns of text in which this program has a list of the values that it knows; all others hold what people or clients wrote. */
+const LISTED = {
+  'audit_events.action': NEWER,
+  'audit_events.via': NEWER,
+  'failed_requests.operation': NEWER,
+  'failed_requests.code': NEWER,
+  'usage_counts.operation': NEWER,
+  'api_keys.environment': NEWER,
+  'accounts.role': NEWER,
+  'pets.status': NEWER,
+}
+const FREE = [
+  ...['id', 'email', 'email_folded', 'password_hash'].map((column) => `accounts.${column}`),
+  ...['id', 'account_id', 'name', 'last_four'].map((column) => `api_keys.${column}`),
+  ...['hash', 'account_id', 'made_by', 'replaces_hash'].map((column) => `account_links.${column}`),
+  'usage_counts.key_id',
+  ...['account_id', 'key_id', 'request_id', 'message'].map((column) => `failed_requests.${column}`),
+  ...['account_id', 'key'].map((column) => `idempotency_records.${column}`),
+  ...['account_id', 'subject', 'detail'].map((column) => `audit_events.${column}`),
+  ...['hash', 'file'].map((column) => `imports.${column}`),
+  'pets.name',
+  'pets.added_by',
+  'categories.name',
+  'categories.name_folded',
+]
+
+it('Each column of text is either free or tried below with values of a newer program', async () => {
+  await using database = await sqlite.newDatabase()
+  await withStore(database.url, async () => {})
+  const schema = await readSchema(database.url)
+  const texts = KINDS.flatMap(({ name, columns }) =>
+    columns.filter((column) => schema[name]![column]!.type === 'text').map((column) => `${name}.${column}`),
+  )
+  assert.deepEqual(texts.toSorted(), [...Object.keys(LISTED), ...FREE].toSorted())
+  assert.ok(
+    FILTER_NAMES.every((name) => name === 'status'),
+    'a list by another field is tried below as well',
+  )
+})
+
+/** What a newer program does to the checks of both columns. */
+const WITHOUT_CHECKS: Record<string, readonly string[]> = {
+  PostgreSQL: [
+    'ALTER TABLE pets DROP CONSTRAINT pets_status_check',
+    'ALTER TABLE api_keys DROP CONSTRAINT api_keys_environment_check',
+  ],
+  SQLite: [
+    'PRAGMA writable_schema = 1',
+    "UPDATE sqlite_schema SET sql = replace(replace(sql, ' CHECK (status IN', ' CHECK (status || 1 NOT IN'), ' CHECK (environment IN', ' CHECK (environment || 1 NOT IN')",
+  ],
+}
+
+for (const engine of ENGINES) {
+  describe(`Values of a newer program on ${engine.name}`, { concurrency: false }, () => {
+    let database: TestDatabase
+    let service: Petstore
+    let person: ConsoleClient
+    let animals: bigint[]
+    before(async () => {
+      database = await engine.newDatabase()
+      await petstore(['migrate', '--environment', 'staging', '--database', database.url])
+      await askDatabase(database.url, ...WITHOUT_CHECKS[engine.name]!)
+      service = await startPetstore({ database: database.url })
+      const { account, apiKey, store } = service
+      animals = []
+      for (const name of NEWER) {
+        const created = await store.pets.create({ name: `of ${name}`, categoryId: 1n, status: 'sold' })
+        assert.ok('pet' in created)
+        animals.push(created.pet.id)
+      }
+      const now = Date.now()
+      const hour = now - (now % 3_600_000)
+      const bytes = (text: string) => (engine.name === 'PostgreSQL' ? `'${text}'::bytea` : `CAST('${text}' AS BLOB)`)
+      const rows = NEWER.flatMap((value, index) => [
+        `INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (${now}, '${account.id}', '${value}', '${value}', 'x (${animals[index]})')`,
+        `INSERT INTO failed_requests (at, account_id, key_id, request_id, operation, status, code, message)
+           VALUES (${now}, '${account.id}', '${apiKey.id}', 'r', '${value}', 499, '${value}', 'm')`,
+        `INSERT INTO usage_counts (key_id, hour, operation, status, calls) VALUES ('${apiKey.id}', ${hour}, '${value}', 799, 7)`,
+        `INSERT INTO api_keys (id, account_id, name, hash, environment, last_four, created_at)
+           VALUES ('key_${index}', '${account.id}', 'of ${value}', ${bytes(value)}, '${value}', 'abcd', ${now})`,
+        `UPDATE pets SET status = '${value}' WHERE id = ${animals[index]}`,
+        `INSERT INTO accounts (id, email, email_folded, password_hash, created_at, role)
+           VALUES ('acct_${index}', '${value}', '${value}', 'x', 1, '${value}')`,
+      ])
+      await askDatabase(database.url, ...rows)
+      person = await signedInManager(service)
+    })
+    after(async () => {
+      await service[Symbol.asyncDispose]()
+      await database[Symbol.asyncDispose]()
+    })
+
+    it('are on every page that shows such values', async () => {
+      const pages: Record<string, readonly RegExp[]> = {
+        ...Object.fromEntries(MEMBER_PAGES.map((page) => [page, []])),
+        '/account': NEWER.map((value) => new RegExp(`"mark off">${value}<.*, ${value}<`, 's')),
+        '/activity': NEWER.flatMap((value) => [
+          new RegExp(`<th scope="row"><code>${value}<`),
+          new RegExp(`<code>${value}</code> <code class="quiet-text">${value}<`),
+        ]),
+        '/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),
+        '/animals?status=all': NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
+        '/animals?q=of&status=all': NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
+        ...Object.fromEntries(
+          animals.map((id, index) => [`/animals/${id}`, [new RegExp(`selected>${NEWER[index]}<`)]]),
+        ),
+        '/animals.csv': NEWER.map((value) => new RegExp(`,${value},\n`)),
+        '/people': NEWER.map((value) => new RegExp(`data-label="Role">${value}<`)),
+        '/people/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),
+        '/people/acct_0': [/selected>later\.added</],
+        '/people/acct_1/remove': [/<p>constructor\. Their keys/],
+        '/keys/key_0/rename': [new RegExp(`${NEWER[0]}…abcd`)],
+        '/keys/key_0/revoke': [new RegExp(`${NEWER[0]}…abcd`)],
+      }
+      for (const [page, shown] of Object.entries(pages)) {
+        const { status, body } = await person.get(page)
+        assert.equal(status, 200, page)
+        assert.doesNotMatch(body, /undefined|NaN|\[native code|\[object/, page)
+        for (const pattern of shown) assert.match(body, pattern, page)
+      }
+      assert.match((await person.get('/animals')).body, /All<\/span> <span class="segment-count">\d+</)
+    })
+
+    it('are in the answers of the API', async () => {
+      const listed = (await (await service.call('/pets')).json()) as { id: number; status: string }[]
+      assert.deepEqual(
+        listed.map(({ status }) => status),
+        NEWER.toReversed(),
+      )
+      const one = (await (await service.call(`/pets/${animals[0]}`)).json()) as { status: string }
+      assert.equal(one.status, NEWER[0])
+    })
+
+    it('stay when something else of the same animal is changed, or nothing of a person', async () => {
+      const [id] = animals
+      const path = `/animals/${id}`
+      const { location } = await person.submit(path, path, { name: 'Renamed', categoryId: '1', status: NEWER[0]! })
+      assert.equal(location, `${path}?changed=yes`)
+      assert.deepEqual(await service.store.pets.get(id!), { id, name: 'Renamed', categoryId: 1n, status: NEWER[0] })
+      const saved = await person.fillIn('/people/acct_0', { role: NEWER[0]! })
+      assert.equal(saved.location, '/people/acct_0')
+    })
+
+    it('are printed by every command that shows such values', async () => {
+      await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+      const run = async (...words: string[]) => {
+        const { code, stdout, stderr } = await petstore([...words, '--database', database.url], { isTTY: true })
+        assert.deepEqual([code, words], [0, words], stderr)
+        assert.doesNotMatch(stdout + stderr, /undefined|NaN|native code|\[object/, words.join(' '))
+        return stdout
+      }
+      for (const words of [['account', 'list'], ['doctor'], ['doctor', '--json'], ['environment', 'show']])
+        await run(...words)
+      for (const json of [[], ['--json']])
+        for (const value of NEWER) assert.ok((await run('key', 'list', ...json)).includes(`${value}…abcd`))
+      for (const format of ['csv', 'jsonl']) {
+        const file = join(folder.path, `animals.${format}`)
+        await run('export', file)
+        for (const value of NEWER) assert.ok(readFileSync(file, 'utf8').includes(value), format)
+      }
+    })
+
+    it('of an environment let no service start, and no command make keys', async () => {
+      await using other = await engine.newDatabase()
+      await petstore(['migrate', '--database', other.url])
+      await petstore(['account', 'create', 'you@example.com', '--password-stdin', '--database', other.url], {
+        input: 'correct horse battery',
+      })
+      await askDatabase(other.url, ...WITHOUT_CHECKS[engine.name]!)
+      await askDatabase(other.url, "UPDATE store_facts SET value = 'sandbox' WHERE name = 'environment'")
+      const words = [
+        ['key', 'create', '--account', 'you@example.com', '--name', 'x'],
+        ['serve', '--port', '0'],
+      ]
+      for (const line of words) {
+        const { code, stdout, stderr } = await petstore([...line, '--database', other.url])
+        assert.deepEqual([code, stdout], [1, ''], line.join(' '))
+        assert.match(stderr, /environment sandbox, which this program does not know\. Run the newer program/)
+      }
+      assert.equal((await petstore(['environment', 'show', '--database', other.url])).stdout, 'sandbox\n')
+    })
+  })
+}
