@@ -18,7 +18,7 @@ const FILES = [
 const OPTIONS = [
   '--test',
   '--import=./test/run/time-limit.ts',
-  '--test-timeout=120000',
+  '--test-timeout=300000',
   '--test-concurrency=3',
   '--test-global-setup=./test/run/run-setup.ts',
   '--test-reporter=dot',

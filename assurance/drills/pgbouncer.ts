@@ -12,7 +12,7 @@ const SKIPPED = '/partitioned table of animals/'
 requirePrograms(['/usr/sbin/pgbouncer'], ['pgbouncer'])
 const options = [
   '--test',
-  '--test-timeout=120000',
+  '--test-timeout=300000',
   '--test-global-setup=./assurance/drills/pgbouncer-setup.ts',
   `--test-skip-pattern=${SKIPPED}`,
 ]

@@ -48,7 +48,7 @@ export class RawConnection implements Disposable {
   }
 
   /** Returns the next answer; rejects if none arrives in time, or before the connection is closed. Cannot read answers to HEAD. */
-  async answer(withinMs = 30_000): Promise<RawAnswer> {
+  async answer(withinMs = 120_000): Promise<RawAnswer> {
     const answer = await this.#until(() => this.#takeAnswer() ?? (this.#closed ? null : undefined), withinMs)
     assert.ok(answer, `no answer came, only ${JSON.stringify(this.#received)}`)
     return answer

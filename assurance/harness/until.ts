@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises'
 export async function until(
   holds: () => boolean | Promise<boolean>,
   what = 'what was waited for',
-  withinMs = 60_000,
+  withinMs = 120_000,
 ): Promise<void> {
   const deadline = performance.now() + withinMs
   let cause: unknown

@@ -44,7 +44,7 @@ async function leftOf(count: number, call: () => Promise<unknown>): Promise<numb
   return calls.filter((weak) => weak.deref() !== undefined).length
 }
 
-describe('A call to another process', { timeout: 30_000 }, () => {
+describe('A call to another process', () => {
   it('is forgotten when it is answered, with a result or a failure', async () => {
     using other = startOther()
     assert.equal(await other.channel.call('echo', 7), 7)

@@ -42,7 +42,7 @@ export function describeInBrowser(name: string, options: PetstoreOptions, tests:
       const viewport = { width: 1280, height: 900 }
       const context = await browser.newContext({ baseURL: petstore.url, viewport, ...contextOptions })
       const page = await context.newPage()
-      page.setDefaultTimeout(60_000)
+      page.setDefaultTimeout(120_000)
       watch(page, petstore.url, wrong)
       return page
     }

@@ -36,7 +36,7 @@ async function connectUntil(url: string, isRight: (inode: string) => boolean): P
     else connection.socket.destroy()
     return found !== undefined
   }
-  await until(look, 'the right process accepts a connection', 90_000)
+  await until(look, 'the right process accepts a connection')
   return found!
 }
 

@@ -177,7 +177,7 @@ const CASES: Case[] = [
   },
 ]
 
-describe('A PostgreSQL', { concurrency: false, timeout: 300_000 }, () => {
+describe('A PostgreSQL', { concurrency: false }, () => {
   for (const { what, broken, state, found, fix, stops } of CASES)
     it(`with ${what}: doctor names it with its fix${stops ? ', and the service is not ready' : ''}`, async () => {
       await using database = await postgres.newDatabase()
@@ -226,7 +226,7 @@ describe('A PostgreSQL', { concurrency: false, timeout: 300_000 }, () => {
   })
 })
 
-describe('A PostgreSQL that holds up or refuses creates by a setting', { timeout: 120_000 }, () => {
+describe('A PostgreSQL that holds up or refuses creates by a setting', () => {
   it('whose creates wait for a synchronous standby that is not connected: doctor says so', async () => {
     const server = await startPostgres('synchronous_standby_names=nobody')
     try {
@@ -257,7 +257,7 @@ describe('A PostgreSQL that holds up or refuses creates by a setting', { timeout
   })
 })
 
-describe('A sequence of ids that is behind, as on a server that was a logical replica', { timeout: 120_000 }, () => {
+describe('A sequence of ids that is behind, as on a server that was a logical replica', () => {
   let database: TestDatabase
   let store: Store
   before(async () => {

@@ -93,7 +93,7 @@ it('A migration on PostgreSQL that meets a table of its own name fails under its
   )
 })
 
-describe('an index on PostgreSQL', { concurrency: false, timeout: 300_000 }, () => {
+describe('an index on PostgreSQL', { concurrency: false }, () => {
   it('lets creates go on meanwhile, and is made by one of several instances that start at once', async () => {
     await using opened = await openUnfinished()
     const starting = Promise.all([start(opened.url), start(opened.url), start(opened.url)])
@@ -142,7 +142,7 @@ describe('an index on PostgreSQL', { concurrency: false, timeout: 300_000 }, () 
   })
 })
 
-describe('a migration that builds an index on PostgreSQL', { concurrency: false, timeout: 300_000 }, () => {
+describe('a migration that builds an index on PostgreSQL', { concurrency: false }, () => {
   it('takes longer than a statement may, as other migrations may, and leaves neither that limit off nor its lock', async () => {
     await using opened = await openPostgres()
     const slow = { ...NEWER[0]!, sql: `${NEWER[0]!.sql} SELECT pg_sleep(1.5);` }

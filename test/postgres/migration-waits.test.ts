@@ -91,7 +91,7 @@ function startRequests(url: string): () => Promise<void> {
   }
 }
 
-describe('a migration on PostgreSQL', { concurrency: false, timeout: 300_000 }, () => {
+describe('a migration on PostgreSQL', { concurrency: false }, () => {
   for (const [index, { name, concurrentIndex }] of own.entries()) {
     if (index === 0) continue
     it(`lets lists and creates go on while a backup reads every table: ${name}`, async () => {

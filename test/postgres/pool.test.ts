@@ -14,7 +14,7 @@ import { openAt, openPostgres, rex, slowCall, startCreates, unavailable, untilWo
 /** Far longer than a test takes, so that nothing else ends a wait. */
 const PATIENT = 'connect_timeout=60&statement_timeout=60000'
 
-describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+describe('connections to PostgreSQL', { concurrency: false }, () => {
   it('that log in and then do not answer hold up no call for good', async () => {
     await using opened = await openPostgres('pool_size=2&connect_timeout=1&statement_timeout=500')
     const { store, proxy } = opened
@@ -131,7 +131,7 @@ describe('connections to PostgreSQL', { concurrency: false, timeout: 120_000 }, 
   })
 })
 
-describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+describe('a call to PostgreSQL', { concurrency: false }, () => {
   it('waits until every host of several was tried, and then has the reason of each', async (context) => {
     const { timers } = context.mock
     const silent = createServer((socket) => void sockets.push(socket))
@@ -170,7 +170,7 @@ describe('a call to PostgreSQL', { concurrency: false, timeout: 120_000 }, () =>
   })
 })
 
-describe('short reads from PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+describe('short reads from PostgreSQL', { concurrency: false }, () => {
   it('are sent together when no connection is free, up to a bound, and each gets its own answer', async ({ mock }) => {
     /** Calls begin within the time in which one may join another, also where the system lets this process wait between them. */
     const atOnce = <T>(begin: () => T): T => {

@@ -30,7 +30,7 @@ function isThere(pid: number): boolean {
   }
 }
 
-describe('a PostgreSQL that the service calls ready', { concurrency: false, timeout: 300_000 }, () => {
+describe('a PostgreSQL that the service calls ready', { concurrency: false }, () => {
   /** With this pool, writes may use three connections. */
   const open = () => openPostgres('pool_size=4&connect_timeout=1&statement_timeout=1000', server.url)
 
@@ -180,7 +180,7 @@ describe('a PostgreSQL that the service calls ready', { concurrency: false, time
   })
 })
 
-describe('while the synchronous standby of PostgreSQL is away', { concurrency: false, timeout: 300_000 }, () => {
+describe('while the synchronous standby of PostgreSQL is away', { concurrency: false }, () => {
   /** Commits wait for a standby that does not exist, until it is called "back". */
   const standbyIsAway = async (opened: OpenPostgres) => {
     await askPostgres(server.url, "ALTER SYSTEM SET synchronous_standby_names = 'nobody'")

@@ -10,7 +10,7 @@ import { account, event } from '../harness/sample-rows.ts'
 /** Far longer than a test takes, so that nothing else ends a wait. */
 const PATIENT = 'connect_timeout=30&statement_timeout=60000'
 
-describe('after a connection to PostgreSQL has broken', { concurrency: false, timeout: 120_000 }, () => {
+describe('after a connection to PostgreSQL has broken', { concurrency: false }, () => {
   it('a read that ran on it is done, a create that ran on it fails, and calls that waited for it are done', async () => {
     await using opened = await openPostgres(`pool_size=1&${PATIENT}`)
     const { store } = opened
@@ -91,7 +91,7 @@ describe('after a connection to PostgreSQL has broken', { concurrency: false, ti
   })
 })
 
-describe('a PostgreSQL that is read-only for long', { timeout: 60_000 }, () => {
+describe('a PostgreSQL that is read-only for long', () => {
   it('keeps its connections while pages are viewed, whose sessions have a last use to write', async () => {
     await using opened = await openPostgres()
     const { store, sql, proxy } = opened

@@ -19,7 +19,7 @@ async function watch(url: string): Promise<Watched> {
   return { store, reported, [Symbol.asyncDispose]: () => store.close() }
 }
 
-describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_000 }, () => {
+describe('the store on PostgreSQL reports', { concurrency: false }, () => {
   it('a primary that was replaced, and does not use it; nothing of other clusters, PgBouncer, or where the database does not tell', async () => {
     await using opened = await openPostgres()
     const { sql } = opened
@@ -104,27 +104,22 @@ describe('the store on PostgreSQL reports', { concurrency: false, timeout: 120_0
   })
 })
 
-it(
-  '/readyz tells apart a busy pool, a database without writes and one that is unavailable',
-  { timeout: 60_000 },
-  async (context) => {
-    await using opened = await openPostgres()
-    await using petstore = await openInTime(() =>
-      startPetstore({ database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000` }),
-    )
-    const readiness = async () =>
-      ((await (await fetch(`${petstore.url}/readyz`)).json()) as { message: string }).message
-    const unlock = await opened.lock('LOCK TABLE accounts')
-    const slow = slowCall(petstore)
-    await opened.untilBlocked(1)
-    assert.equal(await readiness(), 'All connections to the database are busy.')
-    await unlock()
-    await slow
-    const readOnly = context.mock.method(petstore.store, 'ping', () => Promise.reject(new NoWrites('read-only')))
-    assert.equal(await readiness(), 'The database accepts no writes.')
-    readOnly.mock.restore()
-    opened.proxy.goAway()
-    assert.equal(await readiness(), 'The database does not answer.')
-    assert.ok(petstore.logged.some(({ msg }) => msg === 'database lost'))
-  },
-)
+it('/readyz tells apart a busy pool, a database without writes and one that is unavailable', async (context) => {
+  await using opened = await openPostgres()
+  await using petstore = await openInTime(() =>
+    startPetstore({ database: `${opened.url}pool_size=1&connect_timeout=1&statement_timeout=60000` }),
+  )
+  const readiness = async () => ((await (await fetch(`${petstore.url}/readyz`)).json()) as { message: string }).message
+  const unlock = await opened.lock('LOCK TABLE accounts')
+  const slow = slowCall(petstore)
+  await opened.untilBlocked(1)
+  assert.equal(await readiness(), 'All connections to the database are busy.')
+  await unlock()
+  await slow
+  const readOnly = context.mock.method(petstore.store, 'ping', () => Promise.reject(new NoWrites('read-only')))
+  assert.equal(await readiness(), 'The database accepts no writes.')
+  readOnly.mock.restore()
+  opened.proxy.goAway()
+  assert.equal(await readiness(), 'The database does not answer.')
+  assert.ok(petstore.logged.some(({ msg }) => msg === 'database lost'))
+})

@@ -18,7 +18,7 @@ const isReady = (served: Served) => until(async () => (await status(served, '/re
 
 const messages = ({ lines }: Served) => lines.filter(({ level }) => level !== 'info').map(({ msg }) => msg)
 
-describe('petstore serve, while the database is unavailable', { concurrency: 3, timeout: 120_000 }, () => {
+describe('petstore serve, while the database is unavailable', { concurrency: 3 }, () => {
   it('is live and not ready, refuses operations with 503, says so once, and is ready when the database is there', async () => {
     await using database = await postgres.newDatabase()
     await using proxy = await startCuttingProxy(database.url)

@@ -42,7 +42,7 @@ async function ask(url: string, read: (sql: Database) => PromiseLike<object[]>):
   }
 }
 
-describe('opening PostgreSQL', { timeout: 120_000 }, () => {
+describe('opening PostgreSQL', () => {
   it('is refused, changes nothing and leaves no connection where the database can not be used', async () => {
     await using opened = await openPostgres()
     const { sql, store } = opened
@@ -175,7 +175,7 @@ describe('opening PostgreSQL', { timeout: 120_000 }, () => {
   })
 })
 
-describe('a start on PostgreSQL', { timeout: 120_000 }, () => {
+describe('a start on PostgreSQL', () => {
   it('waits while another instance migrates, for longer than any statement may take', async () => {
     await using database = await postgres.newDatabase()
     const sql = connectTo(database.url, { max: 2 })

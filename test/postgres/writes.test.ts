@@ -36,7 +36,7 @@ async function addKeys(store: Store, ids: readonly string[]): Promise<void> {
   for (const [index, id] of ids.entries()) await addKey(store, id, 'acct', index)
 }
 
-describe('a write to PostgreSQL whose answer is lost', { concurrency: false, timeout: 120_000 }, () => {
+describe('a write to PostgreSQL whose answer is lost', { concurrency: false }, () => {
   let opened: OpenPostgres
   before(async () => {
     opened = await openPostgres('pool_size=1')
@@ -121,7 +121,7 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false, tim
   })
 })
 
-describe('a write for an account that another process is removing', { concurrency: false, timeout: 120_000 }, () => {
+describe('a write for an account that another process is removing', { concurrency: false }, () => {
   let opened: OpenPostgres
   before(async () => void (opened = await openPostgres()))
   after(() => opened[Symbol.asyncDispose]())
@@ -164,7 +164,7 @@ async function failFirst(sql: Sql, change: string, code: string): Promise<void> 
     CREATE OR REPLACE TRIGGER fail_first BEFORE ${change} FOR EACH ROW EXECUTE FUNCTION fail_first('${code}')`)
 }
 
-describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_000 }, () => {
+describe('a write that PostgreSQL refuses', { concurrency: false }, () => {
   it('is tried again where it was rolled back for the sake of another', async () => {
     await using opened = await openPostgres()
     const { store, sql } = opened
@@ -211,7 +211,7 @@ describe('a write that PostgreSQL refuses', { concurrency: false, timeout: 120_0
   })
 })
 
-describe('writes to the same rows of PostgreSQL', { concurrency: false, timeout: 120_000 }, () => {
+describe('writes to the same rows of PostgreSQL', { concurrency: false }, () => {
   it('take them in one order, whatever order they came in, so that two instances never wait for each other', async () => {
     await using opened = await openPostgres('statement_timeout=60000')
     const { store, sql } = opened

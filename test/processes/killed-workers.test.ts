@@ -7,7 +7,7 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { create, get, list, LIVEZ, REX } from '../../assurance/harness/raw-http.ts'
 import { setTimeout } from 'node:timers/promises'
-import { until as untilWithin } from '../../assurance/harness/until.ts'
+import { until } from '../../assurance/harness/until.ts'
 import { childrenOf, isRunning } from '../../assurance/harness/process-tree.ts'
 import { freePort } from '../../assurance/harness/free-port.ts'
 import { MAIN } from '../../assurance/harness/instance.ts'
@@ -36,10 +36,6 @@ async function startInstance(env: Record<string, string> = {}, folder?: Folder):
   const first = readFileSync(`/proc/${child}/cmdline`, 'utf8').includes('/worker.ts') ? pid : child!
   const worker = childrenOf(first)[0]!
   return { ...served, folder, key, first, worker, [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose]() }
-}
-
-function until(isSo: () => boolean | Promise<boolean>, what?: string): Promise<void> {
-  return untilWithin(isSo, what, 120_000)
 }
 
 function untilLogged(instance: Instance, message: string): Promise<void> {

@@ -73,7 +73,7 @@ async function assertIsFree(port: number): Promise<void> {
   server.close()
 }
 
-describe('A worker', { timeout: 400_000 }, () => {
+describe('A worker', () => {
   afterEach(() => {
     preloadNothing()
     for (const worker of workers()) process.kill(worker, 'SIGKILL')

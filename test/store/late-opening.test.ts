@@ -33,25 +33,21 @@ function open(url: string, reports: string[], options: Partial<OpeningOptions> =
   })
 }
 
-it(
-  'A store whose opening succeeds after it was closed is closed then, without a word',
-  { timeout: 30_000 },
-  async () => {
-    await using database = await postgres.newDatabase()
-    await using proxy = await startCuttingProxy(database.url)
-    const reports: string[] = []
-    proxy.goAway()
-    const { store, opened } = await open(proxy.url, reports)
-    const held = proxy.holdNextAnswer()
-    proxy.comeBack()
-    await held.arrived
-    await store.close()
-    held.release()
-    await opened
-    await until(async () => proxy.connections().open === 0, 'every connection is closed')
-    assert.deepEqual(reports, [WAITING])
-  },
-)
+it('A store whose opening succeeds after it was closed is closed then, without a word', async () => {
+  await using database = await postgres.newDatabase()
+  await using proxy = await startCuttingProxy(database.url)
+  const reports: string[] = []
+  proxy.goAway()
+  const { store, opened } = await open(proxy.url, reports)
+  const held = proxy.holdNextAnswer()
+  proxy.comeBack()
+  await held.arrived
+  await store.close()
+  held.release()
+  await opened
+  await until(async () => proxy.connections().open === 0, 'every connection is closed')
+  assert.deepEqual(reports, [WAITING])
+})
 
 it('A store that is opened late says why until then, and is from then on as one that is opened at once', async () => {
   await using database = await postgres.newDatabase()

@@ -60,7 +60,7 @@ for (const release of OLD_RELEASES) {
   for (const engine of ENGINES) {
     const later = MIGRATIONS.slice(release.schema)
     const isCompatible = later.every(({ compatibleFrom }) => compatibleFrom <= release.schema)
-    describe(`version ${release.version} on ${engine.name}`, { concurrency: false, timeout: 300_000 }, () => {
+    describe(`version ${release.version} on ${engine.name}`, { concurrency: false }, () => {
       it('has stored something in every table, and an upgrade loses nothing of it', async () => {
         await using database = await engine.newDatabase()
         await restoreOldDatabase(engine, database.url, release)

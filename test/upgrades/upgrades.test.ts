@@ -25,7 +25,7 @@ async function upgraded(engine: TestEngine, ...migrations: string[]) {
 }
 
 for (const engine of ENGINES) {
-  describe(`an upgrade on ${engine.name}`, { concurrency: false, timeout: 120_000 }, () => {
+  describe(`an upgrade on ${engine.name}`, { concurrency: false }, () => {
     it('to a compatible schema leaves this program working, also when it starts again', async () => {
       await using both = await upgraded(
         engine,

@@ -44,7 +44,7 @@ async function duringSync(options: TransactionOptions = {}) {
 const EIO = Object.assign(new Error('EIO: i/o error, fdatasync'), { code: 'EIO' })
 const FAILED_SYNC = Object.assign(new Error('disk I/O error'), { errcode: 1034 })
 
-describe('`Transactions`', { timeout: 20_000 }, () => {
+describe('`Transactions`', () => {
   it('shares one transaction among the writes of one turn', async () => {
     const { db, transactions, add } = newTransactions()
     const open: boolean[] = []
@@ -233,7 +233,7 @@ describe('`Transactions`', { timeout: 20_000 }, () => {
   })
 })
 
-describe('`Transactions` with a log to sync', { timeout: 20_000 }, () => {
+describe('`Transactions` with a log to sync', () => {
   it('answers each write after a sync that began after its commit, one that changed nothing too', async () => {
     const { disk, db, transactions, write } = newSynced()
     const answered: string[] = []
