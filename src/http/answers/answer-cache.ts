@@ -68,7 +68,7 @@ export class AnswerCache {
   readonly #requested = new Set<string>()
   #bytes = 0
   #version: number | undefined
-  /** Whether the version has been read for the requests that are served together with the current one (connections.ts). */
+  /** Whether the version has been read for the requests that are served together with the current one (client-connections.ts). */
   #isCurrent = false
 
   constructor(store: Pick<Store, 'version' | 'versionToRead'>) {
