@@ -70,7 +70,7 @@ export function createApp(parts: AppParts): { server: Server; operations: Operat
       if (!arrival.request.socket.destroyed) responder.guard(arrival, serve)
     }
   })
-  answerUnparsedRequests(server, parts.record)
+  answerUnparsedRequests(server, parts.record, responder)
   return { server, operations }
 }
 

@@ -101,7 +101,11 @@ describeService('4.3 Get an animal', (service) => {
   })
 
   it('is deprecated also where the request itself is refused, which a page may read', async () => {
-    const refusals = { 'Expect: tea': 'expectation_failed', 'Host: b': 'malformed_request' } as const
+    const refusals = {
+      'Expect: tea': 'expectation_failed',
+      'Host: b': 'malformed_request',
+      'Transfer-Encoding: chunked\r\n\r\nZZ': 'malformed_request',
+    } as const
     for (const [header, code] of Object.entries(refusals)) {
       using connection = new RawConnection(service().url)
       const answer = await connection.ask(`GET /v1/pets/1 HTTP/1.1\r\nHost: a\r\nOrigin: http://b\r\n${header}\r\n\r\n`)

@@ -75,7 +75,6 @@ export function closingHeaders(id: string): string[] {
 /** Writes a refusal with no other headers than these, as the last answer of its connection. */
 export function writeRefusal(response: ServerResponse, refusal: Refusal, id: string, showsPage = false): void {
   const { status, headers, body } = showsPage ? pageOf(refusal, { id }) : refusalAnswer(refusal)
-  const { headers: asked, url = '' } = response.req
-  const cors = asked.origin !== undefined && url.startsWith(BASE_PATH) ? CORS_HEADERS : []
+  const cors = showsPage || response.req.headers.origin === undefined ? [] : CORS_HEADERS
   response.writeHead(status, [...headers, ...closingHeaders(id), ...cors]).end(body, 'latin1')
 }

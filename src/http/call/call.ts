@@ -13,7 +13,7 @@ export interface Call {
   readonly request: IncomingMessage
   /** The client's address: behind trusted proxies, the one that they forward. */
   readonly ip: string
-  readonly startedAt: number
+  readonly startedAt?: number
   /** Undefined if the request is not for an operation. */
   readonly operation?: Operation
   /** The path of the route of a page, such as `/animals/{id}`. */
