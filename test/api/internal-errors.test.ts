@@ -169,7 +169,8 @@ async function answersOf(faulty: Faulty): Promise<{ answers: Map<string, number>
   const app = createApp(parts)
   const pages = createPages(config, health, { routes: [], notFound }, app.operations)
   await using server = await listening(app.server)
-  const headers = { Authorization: `Bearer ${key}`, Accept: 'text/html', 'Content-Type': 'application/json' }
+  const usual = { Authorization: `Bearer ${key}`, Accept: 'text/html', 'Content-Type': 'application/json' }
+  const headers = { ...usual, 'Request-Id': 'asked' }
   const operations = OPERATIONS.map((operation) => `${operation.method} /v1${examplePath(operation)}`)
   const answers = await askAll(server.url, headers, [...operations, 'GET /livez', 'GET /nowhere', 'PUT /nowhere'])
   // What the parser refuses is recorded, too.
@@ -187,6 +188,10 @@ async function askAll(url: string, headers: Record<string, string>, requests: re
       method === 'POST' ? JSON.stringify(OPERATIONS.find(({ id }) => id === 'createPet')!.body!.example) : null
     const answer = await fetch(url + path, { method, headers, body })
     const text = await answer.text()
+    assert.equal(answer.headers.get('request-id') === 'asked', headers['Request-Id'] === 'asked', request)
+    // Only an answer that could not be sent in the usual way has no headers of its operation.
+    if (path.startsWith('/v1/pets/') && answer.headers.get('connection') !== 'close')
+      assert.equal(answer.headers.get('deprecation'), '@1794614400', request)
     if (answer.status === 500) {
       const isPage = headers['Accept'] === 'text/html' && /^\/(?!v1|livez)/.test(path)
       assert.match(

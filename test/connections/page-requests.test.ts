@@ -163,13 +163,14 @@ describe('A request for a page', () => {
     }
   })
 
-  it('that breaks the rules of HTTP gets the Error body, or a page for people unless the parser itself refuses it', async () => {
+  it('that breaks the rules of HTTP gets the Error body, or a page for people unless its headers cannot be read', async () => {
     for (const path of ['/', '/sign-in', '/assets/console.css', '/livez', '/nothing']) {
       for (const accept of ['', HTML])
-        expectRawError(await ask(`GET ${path}`, `${accept}Transfer-Encoding: gzip\r\n`), 'malformed_request')
+        expectRawError(await ask(`GET ${path}`, `${accept}no colon\r\n`), 'malformed_request')
       for (const [header, code, status, message] of [
         [HOST, 'malformed_request', 400, /<p>The Host header was sent twice\.</],
         ['Expect: 200-ok\r\n', 'expectation_failed', 417, /<p>The Expect header takes only 100-continue/],
+        ['Transfer-Encoding: gzip\r\n', 'malformed_request', 400, /<p>The request is not well-formed HTTP: /],
       ] as const) {
         expectRawError(await ask(`GET ${path}`, header), code)
         const shown = await ask(`GET ${path}`, HTML + header)

@@ -1,13 +1,12 @@
 // Answers a request with the result of its work. Whatever the handling of a request throws, at any step and on any port, ends here as a
 // 500 or 503 and a log line.
-import { randomUUID } from 'node:crypto'
 import type { ServerResponse } from 'node:http'
 import { Refusal } from '../../contract/errors.ts'
 import { RETRY_AFTER } from '../../contract/limits.ts'
 import { type Log, logFault, logRepeated } from '../../log.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 import type { Arrival, Call, Result } from '../call/call.ts'
-import { asksForPage } from '../call/routes.ts'
+import { strayCall } from '../call/routes.ts'
 import { type Send, writeRefusal } from './send.ts'
 
 export interface Responder {
@@ -27,17 +26,7 @@ export function createResponder(send: Send, log: Log): Responder {
   }
 
   function guard(arrival: Arrival, serve: (arrival: Arrival) => unknown): void {
-    const failed = (error: unknown) => {
-      const { request, response, at } = arrival
-      const call = {
-        id: randomUUID(),
-        request,
-        ip: request.socket.remoteAddress ?? '',
-        startedAt: at,
-        showsPage: asksForPage(request),
-      }
-      fail(call, response, error)
-    }
+    const failed = (error: unknown) => fail(strayCall(arrival.request, arrival.at), arrival.response, error)
     try {
       const served = serve(arrival)
       if (served instanceof Promise) served.catch(failed)

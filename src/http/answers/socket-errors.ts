@@ -5,7 +5,6 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Refusal } from '../../contract/errors.ts'
 import { HEADERS_LIMIT, kibibytes } from '../../contract/limits.ts'
-import { BASE_PATH } from '../../contract/operations.ts'
 import { STATUS_CODES } from '../connections/node-http.ts'
 import { closingHeaders } from './send.ts'
 import type { Answered, Recorder } from './recorder.ts'
@@ -13,7 +12,7 @@ import type { Responder } from './responder.ts'
 import { refusalAnswer } from './content.ts'
 import { dueResponse } from '../connections/request-order.ts'
 import { requestId } from '../call/call.ts'
-import { ALL_METHODS, findOperation, originForm } from '../call/routes.ts'
+import { ALL_METHODS, strayCall } from '../call/routes.ts'
 
 interface SocketError extends Error {
   code?: string
@@ -51,16 +50,9 @@ function answerSocketError(error: SocketError, socket: Socket, record: Recorder,
     return
   }
   const refusal = parserRefusal(error)
-  if (due === undefined) {
-    writeLast(socket, refusal, { id: randomUUID(), ip: socket.remoteAddress }, record)
-    return
-  }
+  if (due === undefined) writeLast(socket, refusal, { id: randomUUID(), ip: socket.remoteAddress }, record)
   // Of a request whose body is refused, the headers have been read.
-  const { req: request } = due
-  const url = originForm(request.url!)
-  const route = { ...findOperation(request.method!, url), sameOrigin: !url.startsWith(BASE_PATH) }
-  const call = { id: requestId(request), request, ip: socket.remoteAddress ?? '', ...route }
-  void responder.respond(call, due, () => refusal)
+  else void responder.respond(strayCall(due.req), due, () => refusal)
 }
 
 /** Calls `write` when the answers to all earlier requests of the connection have been sent. */

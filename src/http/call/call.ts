@@ -13,9 +13,10 @@ export interface Call {
   readonly request: IncomingMessage
   /** The client's address: behind trusted proxies, the one that they forward. */
   readonly ip: string
-  readonly startedAt?: number
+  /** Undefined if it is unknown when the request arrived. */
+  readonly startedAt?: number | undefined
   /** Undefined if the request is not for an operation. */
-  readonly operation?: Operation
+  readonly operation?: Operation | undefined
   /** The path of the route of a page, such as `/animals/{id}`. */
   readonly page?: string | undefined
   /** The API key of the caller, known after the key check. */

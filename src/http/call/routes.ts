@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Refusal } from '../../contract/errors.ts'
 import { quote } from '../../contract/json.ts'
 import { BASE_PATH, isRemoved, type Operation, OPERATIONS } from '../../contract/operations.ts'
-import type { Answer, Call, PageCall, Result, Route } from './call.ts'
+import { type Answer, type Call, type PageCall, requestId, type Result, type Route } from './call.ts'
 
 /**
  * CORS: a preflight allows everything, so that a page gets the real answer, such as a 404 or 405, and not only "Failed to
@@ -109,8 +109,7 @@ function allowHeader(methods: Iterable<string>): string {
 export function unrouted(call: PageCall, table: Table<PageRoute>, { notFound }: Pages): Result | Promise<Answer> {
   const { method = '', url = '/' } = call.request
   const encoded = url.split('?', 1)[0]!
-  // Leaves an encoded slash or question mark encoded.
-  const path = decodeURI(encoded)
+  const path = pathOf(call.request)
   const allow = path === '/*' && method === 'OPTIONS' ? ALL_METHODS : allowedMethods(encoded, table)
   if (allow === undefined && call.showsPage) return notFound(call)
   if (method === 'OPTIONS' && (allow !== undefined || (isPreflight(call) && isBelowBase(path)))) {
@@ -159,9 +158,21 @@ export function prefersHtml({ headers }: IncomingMessage): boolean {
 
 /** Returns whether a refusal of the request is shown as a page. The API, and other paths for programs, answer with an Error body. */
 export function asksForPage(request: IncomingMessage): boolean {
-  if (!prefersHtml(request)) return false
-  const path = decodeURI(originForm(request.url!).split('?', 1)[0]!)
-  return !isBelowBase(path) && !FOR_PROGRAMS.has(path)
+  const path = pathOf(request)
+  return prefersHtml(request) && !isBelowBase(path) && !FOR_PROGRAMS.has(path)
+}
+
+/** Returns the path, with an encoded slash or question mark left encoded. */
+function pathOf({ url }: IncomingMessage): string {
+  return decodeURI(originForm(url!).split('?', 1)[0]!)
+}
+
+/** Returns the call of a request that is answered outside the usual path: its body broke off, or serving it threw. */
+export function strayCall(request: IncomingMessage, startedAt?: number): Call {
+  const { operation } = findOperation(request.method!, originForm(request.url!)) ?? {}
+  const ip = request.socket.remoteAddress ?? ''
+  const sameOrigin = !isBelowBase(pathOf(request))
+  return { id: requestId(request), request, ip, startedAt, operation, sameOrigin, showsPage: asksForPage(request) }
 }
 
 /**
