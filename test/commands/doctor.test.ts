@@ -149,10 +149,11 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     await problem(url, 'Integrity', /restore a backup/)
     writeFileSync(path, before)
     await askDatabase(url, "INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
-    await problem(url, 'Database', /has schema version 999/)
+    // Nothing advises to move a whole file away.
+    await problem(url, 'Database', /has schema version 999.* The service cannot open it either\.$/)
     const foreign = `sqlite:${folder.at('data/foreign.db')}`
     await askDatabase(foreign, 'CREATE TABLE toys (name TEXT)')
-    await problem(foreign, 'Database', /is a SQLite database of another program/)
+    await problem(foreign, 'Database', /is a SQLite database of another program.* The service cannot open it either\.$/)
   })
 
   it('refuses a database in memory, and examines no file of that name', async () => {
@@ -163,6 +164,15 @@ describe('petstore doctor', { concurrency: 3 }, () => {
       folder.write(file, '')
       await folder.commands.refused(1, 'doctor --database sqlite::memory:', refused)
     }
+  })
+
+  it('leaves the tables of another program alone, beside which the service can not have its own', async () => {
+    await using database = await postgres.newDatabase()
+    await askPostgres(database.url, 'CREATE TABLE pets (id INTEGER)')
+    const { code, found } = await examine(database.url)
+    assert.deepEqual([code, Object.keys(found)], [1, ['Schema']])
+    assert.match(found['Schema']!.found, /, and the table pets is another program's$/)
+    assert.equal(found['Schema']!.fix, 'Create a database for the service alone.')
   })
 
   it('finds rows of a database file that refer to rows that do not exist', () =>

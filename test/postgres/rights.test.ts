@@ -177,7 +177,7 @@ describe('A role that lacks rights', () => {
       const owned = await examine(url)
       assert.equal(owned.problem?.name, 'Schema')
       assert.match(owned.problem.found, /^lacks .*, and the role "shop-.*" does not own its tables$/)
-      assert.match(owned.problem.fix!, /^Migrate as \w+, which does: DATABASE_URL=.*:PASSWORD@.* petstore migrate$/)
+      assert.match(owned.problem.fix!, /^Migrate as \w+, which does\.$/)
       await run(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO ${role}`)
       const empty = await examine(url)
       assert.match(empty.problem?.found ?? '', /, and the role "shop-.*" may not create tables$/)

@@ -67,14 +67,15 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
 
 async function checkSchema(sql: Database, isDistributed: boolean): Promise<Check[]> {
   const lacking = await lackingMigrations(sql)
-  const obstacle = lacking.length > 0 && (await findMigrationObstacle(sql))
+  const isNew = lacking.length === MIGRATIONS.length
+  const obstacle = lacking.length > 0 && (await findMigrationObstacle(sql, isNew))
   const schema = schemaCheck(lacking)
-  const check = obstacle ? problem('Schema', `${schema.found}, and ${obstacle.found}`, obstacle.fix, 'migrate') : schema
+  const check = obstacle ? problem('Schema', `${schema.found}, and ${obstacle.found}`, obstacle.fix) : schema
   const partitioned = await findPartitions(sql)
   const partitions = partitioned ? [problem('Partitions', partitioned.found, partitioned.fix)] : []
   const applied = MIGRATIONS.slice(0, MIGRATIONS.length - lacking.length)
   const faults = await findSchemaFaults(sql, applied, isDistributed)
-  const ids = faults.some(({ found }) => found.startsWith('column')) ? [] : await findIdFaults(sql)
+  const ids = isNew || faults.some(({ found }) => found.startsWith('column')) ? [] : await findIdFaults(sql)
   const found = faults.length + ids.length + lacking.length === 0 && !isDistributed && (await findCreateFault(sql))
   return [
     check,

@@ -62,20 +62,22 @@ export async function findMissingRights(sql: Database): Promise<Fault | undefine
   return { found: `the role ${role} lacks rights on ${on}`, fix }
 }
 
-/** Resolves with undefined if the role may create tables, and change those that exist, as migrations do. */
-export async function findMigrationObstacle(sql: Database): Promise<Fault | undefined> {
-  const [row] = await sql<{ role: string; schema: string; mayCreate: boolean; owner: string | null }[]>`
+/** Resolves with undefined if the role may create tables, and change those that exist, as migrations do. If `isNew`, none may exist. */
+export async function findMigrationObstacle(sql: Database, isNew = false): Promise<Fault | undefined> {
+  const [row] = await sql<{ role: string; schema: string; mayCreate: boolean; table: string; owner: string | null }[]>`
     SELECT quote_ident(current_user) AS role, quote_ident(coalesce(current_schema(), 'public')) AS schema,
       coalesce(has_schema_privilege(current_schema(), 'CREATE'), false) AS "mayCreate",
-      (SELECT quote_ident(tableowner) FROM pg_catalog.pg_tables
-        WHERE schemaname = current_schema() AND tablename IN ${sql(NEEDED.map(({ name }) => name))}
-          AND NOT pg_has_role(tableowner, 'USAGE') LIMIT 1) AS owner`
-  const { role, schema, mayCreate, owner } = row!
+      tablename AS table, quote_ident(tableowner) AS owner
+    FROM (SELECT) AS one LEFT JOIN pg_catalog.pg_tables ON schemaname = current_schema()
+      AND tablename IN ${sql(NEEDED.map(({ name }) => name))} AND (${isNew} OR NOT pg_has_role(tableowner, 'USAGE')) LIMIT 1`
+  const { role, schema, mayCreate, table, owner } = row!
+  if (isNew && owner !== null)
+    return { found: `the table ${table} is another program's`, fix: 'Create a database for the service alone.' }
   if (owner !== null)
-    return { found: `the role ${role} does not own its tables`, fix: `Migrate as ${owner}, which does:` }
+    return { found: `the role ${role} does not own its tables`, fix: `Migrate as ${owner}, which does.` }
   if (mayCreate) return undefined
   return {
     found: `the role ${role} may not create tables`,
-    fix: `GRANT USAGE, CREATE ON SCHEMA ${schema} TO ${role}; or migrate as the owner of the database:`,
+    fix: `GRANT USAGE, CREATE ON SCHEMA ${schema} TO ${role}; or migrate as the owner of the database.`,
   }
 }

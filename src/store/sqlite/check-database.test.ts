@@ -66,6 +66,6 @@ it('An SQLite that may damage the database opens none, and is a problem', async 
   const checks = checkSqlite(path)
   assert.deepEqual(
     checks.filter(({ state }) => state !== 'ok').map(({ name, state }) => [name, state]),
-    [['SQLite', 'problem']],
+    [['Database', 'problem']],
   )
 })

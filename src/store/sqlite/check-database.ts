@@ -1,12 +1,12 @@
 // Checks a database file for `petstore doctor`, without changing it.
-import { statfsSync, statSync } from 'node:fs'
+import { existsSync, statfsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../database/check.ts'
 import { unknownAmong } from '../records.ts'
-import { NoDatabase } from '../store.ts'
+import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { folderOf, modeWarnings } from './database-files.ts'
 import { readPragma, refuseForeignFile, requireSqliteVersion, requireWritable } from './database.ts'
-import { explain, LOCK_WAIT_MS } from './failures.ts'
+import { explain, isBusy, isFull, LOCK_WAIT_MS } from './failures.ts'
 import { lackingMigrations } from './migrate.ts'
 import { readColumns } from './records.ts'
 
@@ -23,9 +23,8 @@ function damaged(name: string, found: string, condition = 'The file is damaged')
 export function checkSqlite(path: string): Check[] {
   // What this user may not open is neither missing nor damaged.
   try {
-    if (statSync(path, { throwIfNoEntry: false }) === undefined)
-      return [problem('Database', `${path} is missing`, new NoDatabase(path).message)]
     requireWritable(path)
+    if (!existsSync(path)) return [problem('Database', `${path} is missing`, new NoDatabase(path).message)]
   } catch (error) {
     return [
       problem(
@@ -40,11 +39,15 @@ export function checkSqlite(path: string): Check[] {
     using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS.command })
     refuseForeignFile(db, path)
     const lacking = lackingMigrations(db, path)
-    checks.push(checkVersion(db), schemaCheck(lacking), ...unknownChecks(unknownAmong(readColumns(db))))
+    checks.push(fine('SQLite', requireSqliteVersion(db)), schemaCheck(lacking))
+    checks.push(...unknownChecks(unknownAmong(readColumns(db))))
     // The first migration creates the tables.
     if (lacking[0]?.number !== 1) checks.push(checkIntegrity(db))
   } catch (error) {
-    checks.push(damaged('Database', explain(error), 'If the file is damaged'))
+    const found = explain(error)
+    const isWhole = error instanceof CannotOpenStore || isBusy(error) || isFull(error)
+    const fix = 'The service cannot open it either.'
+    checks.push(isWhole ? problem('Database', found, fix) : damaged('Database', found, 'If the file is damaged'))
   }
   return checks
 }
@@ -73,18 +76,6 @@ function checkModes(path: string): Check[] {
   return warnings.map((text) =>
     warning('File modes', text, 'Follow it unless others are meant to read password hashes and key hashes.'),
   )
-}
-
-function checkVersion(db: DatabaseSync): Check {
-  try {
-    return fine('SQLite', requireSqliteVersion(db))
-  } catch (error) {
-    return problem(
-      'SQLite',
-      (error as Error).message,
-      'Start it with bin/petstore, which uses the Node.js that npm ci installs.',
-    )
-  }
 }
 
 function checkIntegrity(db: DatabaseSync): Check {
