@@ -156,7 +156,7 @@ describe('A database file', { concurrency: 3 }, () => {
   })
 
   if (isRoot)
-    it('of another user is neither damaged nor missing, to the doctor', async () => {
+    it('of another user is neither damaged nor missing, to the doctor and to every command', async () => {
       await using folder = await Folder.create()
       const path = await madeDatabase(folder, 'home/pets.db')
       const words = ['doctor', '--database', `sqlite:${path}`]
@@ -166,6 +166,12 @@ describe('A database file', { concurrency: 3 }, () => {
         assert.equal(code, 1)
         assert.match(stdout, /problem {2}File modes .*\n.*→ Run this as the user of the service/)
         assert.doesNotMatch(stdout, /damage|missing/)
+      }
+      for (const line of ['account list', 'backup copy.db', `restore ${path} --database sqlite:new.db`]) {
+        const database = line.startsWith('restore') ? [] : ['--database', `sqlite:${path}`]
+        const { code, stderr } = await folder.run([...line.split(' '), ...database], { wrap: bound })
+        assert.equal(code, 1, line)
+        assert.match(stderr, /permission denied|may not write/, line)
       }
     })
 

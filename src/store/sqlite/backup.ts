@@ -18,12 +18,13 @@ function asPath(file: string): string {
 
 /** Writes a snapshot to a new file, readable by the owner only, and resolves with its size. Throws `CannotOpenStore`. */
 export async function backUp(path: string, file: string, replace: boolean): Promise<number> {
-  if (!existsSync(path)) throw new NoDatabase(path)
   const part = partOfDatabase(file, path)
   if (part !== undefined)
     throw new CannotOpenStore(`${file} is ${part}; nothing was written. Name another file for the backup.`)
   refuseExisting(file, replace)
   try {
+    // Not existsSync: a database that this user may not see is not missing.
+    if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new NoDatabase(path)
     return await writeWholeFile(asPath(file), (partial) => {
       createFile(partial)
       writeCopy(path, partial)
@@ -57,16 +58,17 @@ function writeCopy(path: string, copy: string): void {
  * after the backup. Throws `CannotOpenStore`.
  */
 export async function restore(file: string, path: string): Promise<void> {
-  if (!existsSync(file) || !statSync(file).isFile()) throw new CannotOpenStore(`There is no file ${file} to restore.`)
-  const part = partOfDatabase(file, path)
-  if (part !== undefined)
-    throw new CannotOpenStore(
-      `${file} is ${part}; nothing was changed. Name the backup, and with --database where to restore it.`,
-    )
-  const partOfBackup = partOfDatabase(path, file)
-  if (partOfBackup !== undefined)
-    throw new CannotOpenStore(`${path} is ${partOfBackup}; nothing was changed. Name another file with --database.`)
   try {
+    if (!statSync(file, { throwIfNoEntry: false })?.isFile())
+      throw new CannotOpenStore(`There is no file ${file} to restore.`)
+    const part = partOfDatabase(file, path)
+    if (part !== undefined)
+      throw new CannotOpenStore(
+        `${file} is ${part}; nothing was changed. Name the backup, and with --database where to restore it.`,
+      )
+    const partOfBackup = partOfDatabase(path, file)
+    if (partOfBackup !== undefined)
+      throw new CannotOpenStore(`${path} is ${partOfBackup}; nothing was changed. Name another file with --database.`)
     using source = new DatabaseSync(asPath(file), { readOnly: true, timeout: LOCK_WAIT_MS.command })
     requirePetstore(source, file)
     lackingMigrations(source, file)

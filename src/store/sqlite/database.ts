@@ -51,9 +51,9 @@ export function openDatabase(
 }
 
 function prepareFile(path: string, create: boolean): void {
-  if (!create && !existsSync(path)) throw new NoDatabase(path)
-  createFolder(dirname(path))
+  if (create) createFolder(dirname(path))
   requireWritable(path)
+  if (!create && !existsSync(path)) throw new NoDatabase(path)
   createFile(path)
 }
 
