@@ -67,8 +67,7 @@ function stopSignal(): Promise<string> {
 
 function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
-    // A byte order mark, which editors on Windows write, would become part of the first name.
-    return parseEnv(readSmallFile(path).replace(/^\uFEFF/, ''))
+    return parseEnv(readSmallFile(path))
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
     process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${reasonOf(error as Error)}.\n`)

@@ -222,19 +222,23 @@ describe('petstore', { concurrency: 3 }, () => {
   it('does not start where the .env file can not be read: its settings are not guessed', async () => {
     await using folder = await Folder.create()
     const refusals: Record<string, [create: (path: string) => void, reason: string]> = {
-      folder: [mkdirSync, 'is a folder, a pipe or a device, not a regular file'],
-      pipe: [(path) => execFileSync('mkfifo', [path]), 'is a folder, a pipe or a device, not a regular file'],
-      'link to a device': [(path) => symlinkSync('/dev/zero', path), 'is a folder, a pipe or a device, not a'],
+      folder: [mkdirSync, 'it is a folder, a pipe or a device, not a regular file'],
+      pipe: [(path) => execFileSync('mkfifo', [path]), 'it is a folder, a pipe or a device, not a regular file'],
+      'link to a device': [(path) => symlinkSync('/dev/zero', path), 'it is a folder, a pipe or a device, not a'],
       'huge file': [
         (path) => writeFileSync(path, 'x\n'.repeat(600_000)),
-        'has 1200000 bytes, more than the allowed 1048576',
+        'it has 1200000 bytes, more than the allowed 1048576',
+      ],
+      'file in UTF-16, as > of Windows PowerShell writes it': [
+        (path) => writeFileSync(path, '\uFEFFPORT=9000\r\n', 'utf16le'),
+        'The encoded data was not valid for encoding utf-8',
       ],
     }
     for (const [what, [create, reason]] of Object.entries(refusals)) {
       create(folder.at('.env'))
       const { code, stdout, stderr } = await folder.run(['account', 'list'])
       assert.deepEqual([code, stdout], [2, ''], what)
-      assert.ok(stderr.startsWith(`petstore: The file .env holds settings but cannot be read: it ${reason}`), stderr)
+      assert.ok(stderr.startsWith(`petstore: The file .env holds settings but cannot be read: ${reason}`), stderr)
       rmSync(folder.at('.env'), { recursive: true })
     }
   })

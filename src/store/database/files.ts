@@ -11,12 +11,12 @@ export function reasonOf({ message }: Error): string {
   return message.replace(/^E[A-Z0-9]+: (.*?)(?:, \w+(?: '.*)?)?$/s, '$1')
 }
 
-/** Reads a regular file, also through a symbolic link. Throws for any other: a pipe could hang the program, a device may have no end. */
+/** Reads a regular file in UTF-8, also through a symbolic link. Throws for any other: a pipe could hang the program, a device may have no end, and a setting in UTF-16 would be ignored. */
 export function readSmallFile(path: string): string {
   const file = statSync(path)
   if (!file.isFile()) throw new Error('it is a folder, a pipe or a device, not a regular file')
   if (file.size > MOST_BYTES) throw new Error(`it has ${file.size} bytes, more than the allowed ${MOST_BYTES}`)
-  return readFileSync(path, 'utf8')
+  return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(path))
 }
 
 /**
