@@ -74,8 +74,8 @@ describe('The words after a command', () => {
         { positionals: ['Rex'], flags: { minutes: '-30' }, switches: { far: true } },
         line,
       )
-    assert.deepEqual(parseWords(command, ['--minutes=--x', '']), {
-      positionals: [''],
+    assert.deepEqual(parseWords(command, ['--minutes=--x', 'Rex']), {
+      positionals: ['Rex'],
       flags: { minutes: '--x' },
       switches: {},
     })
@@ -91,6 +91,8 @@ describe('The words after a command', () => {
     'Rex --minutes -x': '--minutes needs a value: --minutes N.',
     '--far': 'walk takes DOG, got none.',
     'Rex Kit': 'walk takes DOG, got Rex Kit.',
+    // Of an unset variable of the shell, as in walk "$DOG".
+    '': 'walk takes DOG, got none.',
   }
   for (const [line, message] of Object.entries(refused))
     it(`are refused, with the reason: ${line}`, () =>

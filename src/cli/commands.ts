@@ -74,13 +74,15 @@ type Parsed = Pick<Input, 'positionals' | 'flags' | 'switches'>
 export function parseWords({ name, takes, options }: Command, words: readonly string[]): Parsed {
   const typeOf = ({ value }: Option) => ({ type: value === undefined ? ('boolean' as const) : ('string' as const) })
   // Not strict: the messages of parseArgs suggest nothing, and may repeat a password.
-  const { tokens, positionals } = parseArgs({
+  const { tokens, positionals: given } = parseArgs({
     args: [...words],
     options: Object.fromEntries(Object.entries(options).map(([flag, option]) => [flag, typeOf(option)])),
     allowPositionals: true,
     strict: false,
     tokens: true,
   })
+  // An empty one comes from a variable of the shell that is not set.
+  const positionals = given.filter((word) => word !== '')
   const parsed: Parsed = { positionals, flags: {}, switches: {} }
   for (const token of tokens) {
     if (token.kind !== 'option') continue
