@@ -92,7 +92,9 @@ describeService('The forms of the console', (service) => {
         const [, carried = ''] = /typed=([\w-]+)/.exec(decodeURIComponent(location!)) ?? []
         assert.doesNotMatch(Buffer.from(carried, 'base64url').toString(), /csrf|^$/, 'no CSRF token in an address')
         assert.match((await client.get(location!)).body, /nothing was saved yet/)
-        assert.equal((await client.signIn(service().account.email, 'wrong one', location!)).status, 400)
+        const mistaken = await client.signIn(service().account.email, 'wrong one', location!)
+        assert.equal(mistaken.status, 400)
+        assert.match(mistaken.body, /nothing was saved yet/, 'after a wrong password, too')
         const page = await signInAgain(client, location)
         assert.ok(page.opened.startsWith(path), page.opened)
         assert.equal(page.status, 200, 'nothing was changed meanwhile')

@@ -151,6 +151,7 @@ describeService(
         assert.equal((await visitor().signIn(email, PASSWORD, location)).location, '/animals?status=sold')
         const mistaken = await visitor().signIn(email, 'wrong horse battery', location)
         assert.match(mistaken.body, /name="next" value="\/animals\?status=sold"/)
+        assert.match(mistaken.body, /Sign in to continue\./)
         // Which pages there are: src/console/every-page/visit.test.ts.
         const led = await visitor().fillIn('/sign-in', { email, password: PASSWORD, next: '//evil.example' })
         assert.equal(led.location, '/animals')

@@ -76,12 +76,13 @@ function emailField(visit: Visit, problems: Problems, hint?: string): Html {
   })
 }
 
-function notice({ query }: Visit): Html | undefined {
-  if (query.get('next')?.includes('typed=')) {
+function notice(visit: Visit): Html | undefined {
+  const { query } = visit
+  if (nextOf(visit).includes('typed=')) {
     return html`<p class="notice warn" role="status">Your session has ended, and nothing was saved yet. Sign in, and what you typed is
       there again.</p>`
   }
-  if (query.has('next')) {
+  if (query.has('next') || nextOf(visit) !== HOME) {
     return html`<p class="notice" role="status">You are not signed in, or your session has ended. Sign in to continue.</p>`
   }
   if (query.has('signed-out')) return html`<p class="notice good" role="status">You are signed out.</p>`
