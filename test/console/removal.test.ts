@@ -65,7 +65,7 @@ describeService('An animal that was entered by mistake', (service) => {
     )
     // Ticked in a list that was opened before.
     const asked = await boss.post(MANY, { ...fields, csrf: csrf!, remove: 'ask' })
-    assert.match((await boss.get(asked.location!)).body, /left alone[^]*<bdi>tester/)
+    assert.match((await boss.get(asked.location!)).body, /<bdi>tester/)
     assert.equal((await boss.post(MANY, { ...fields, csrf: csrf!, shown: 'x.y' })).status, 303)
   })
 

@@ -7,13 +7,12 @@ import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pet
 import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
 import { fingerprintOf } from '../../store/idempotency.ts'
 import { keepingPosition } from './animal-addresses.ts'
-import { withAnimal } from './animal.ts'
 import { textInWords } from './animal-form.ts'
-import { describe, readHistory, removeAnimal, saveChange } from './animal-history.ts'
+import { describe, readHistory, removeAnimal, removedPage, saveChange } from './animal-history.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { buttonForm, csrfField, hidden, optionList } from '../every-page/forms.ts'
 import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
-import { badRequestPage } from '../every-page/problem-pages.ts'
+import { badRequestPage, notFoundPage } from '../every-page/problem-pages.ts'
 import { counted, minute } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, isManager } from '../every-page/visit.ts'
 import type { HtmlPage, MemberVisit, Outcome } from '../every-page/visit.ts'
@@ -22,11 +21,7 @@ const PATH = '/animals/many'
 
 export const animalManyRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', PATH, handle),
-  forManagers(
-    'GET',
-    '/animals/{id}/remove',
-    withAnimal((visit, pet) => confirmPage(visit, [pet], `/animals/${pet.id}`)),
-  ),
+  forManagers('GET', '/animals/{id}/remove', askToRemove),
 ]
 
 /** A page of the list, and the animal of a step that keeps its place. */
@@ -69,10 +64,9 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
   if (chosen.size > MOST || (!isRemoval && !sent.has('at') && valueOf(field, sent.get(field)) === undefined))
     return badRequestPage(400, `Tick at most ${PAGE_SIZE.default} animals, and choose what to do with them.`)
   if (isRemoval && !isManager(visit)) return MANAGERS_ONLY_PAGE
-  if (sent.get('remove') === 'ask') {
-    const found = await Promise.all(Array.from(chosen.keys(), (id) => find(visit, id)))
-    const pets = found.filter((pet) => pet !== undefined)
-    if (pets.length > 0) return confirmPage(visit, pets, '/animals')
+  if (sent.get('remove') === 'ask' && chosen.size > 0) {
+    const ids = encodeURIComponent([...chosen.keys()].join('.'))
+    return { redirect: keepingPosition(`/animals/${ids}/remove`, visit.query) }
   }
   const act = isRemoval ? remove : sent.has('at') ? undo : change
   const attempt = async (digits: string, text: string) => {
@@ -149,6 +143,15 @@ async function isNewest({ store, who }: MemberVisit, { id }: Pick<Pet, 'id'>, at
 
 async function remove(visit: MemberVisit, pet: Pet, hash: string): Promise<string | undefined> {
   return hash === hashOf(pet) && (await removeAnimal(visit, pet)).outcome === 'removed' ? 'yes' : undefined
+}
+
+/** The address names one animal, or several with dots between their ids: a browser goes back to it, unlike to the answer to a form. */
+async function askToRemove(visit: MemberVisit): Promise<Outcome> {
+  const ids = visit.call.parameters['id']!.split('.', MOST)
+  const pets = (await Promise.all(ids.map((id) => find(visit, id)))).filter((pet) => pet !== undefined)
+  if (pets.length > 0) return confirmPage(visit, pets, ids.length > 1 ? '/animals' : `/animals/${ids[0]}`)
+  const id = int64FromText(ids[0]!)
+  return id === undefined ? notFoundPage(visit) : removedPage(visit, id)
 }
 
 /** Shows the animals as they are stored now, and removes them only if they still are. */

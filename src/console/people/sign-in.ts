@@ -49,7 +49,7 @@ function signInPage(visit: Visit, problems: Problems = []): HtmlPage {
     title: 'Sign in',
     section: 'sign-in',
     problems,
-    above: notice(visit),
+    above: notice(visit, nextOf(visit)),
     action: '/sign-in',
     submit: 'Sign in',
     fields: html`
@@ -76,13 +76,12 @@ function emailField(visit: Visit, problems: Problems, hint?: string): Html {
   })
 }
 
-function notice(visit: Visit): Html | undefined {
-  const { query } = visit
-  if (nextOf(visit).includes('typed=')) {
+function notice({ query }: Visit, next: string): Html | undefined {
+  if (next.includes('typed=')) {
     return html`<p class="notice warn" role="status">Your session has ended, and nothing was saved yet. Sign in, and what you typed is
       there again.</p>`
   }
-  if (query.has('next') || nextOf(visit) !== HOME) {
+  if (query.has('next') || next !== HOME) {
     return html`<p class="notice" role="status">You are not signed in, or your session has ended. Sign in to continue.</p>`
   }
   if (query.has('signed-out')) return html`<p class="notice good" role="status">You are signed out.</p>`
