@@ -242,6 +242,9 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     const { found = '' } = checks.find(({ name }) => name === 'Database') ?? {}
     assert.match(found, /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/)
     assert.ok(!stdout.includes('hunter2'), stdout)
+    await using withoutTls = await postgres.newDatabase()
+    const refused = (await examine(withParameters(withoutTls.url, 'sslmode=require'))).found['Database']
+    assert.match(`${refused?.found} ${refused?.fix}`, /TLS .* sslmode/)
     const mistyped = await examine(`${url}?colour=red`)
     assert.equal(mistyped.code, 1)
     assert.match(mistyped.found['Database']!.found, /unknown parameter colour/)

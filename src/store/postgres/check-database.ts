@@ -30,7 +30,7 @@ interface Facts {
 }
 
 const CONNECTING_FIX =
-  'Is the server running, has it connections left, and are host, user, password and database in DATABASE_URL right? See docs/databases.md.'
+  'Is the server running, has it connections left, and TLS if sslmode asks for it? Are host, user, password and database in DATABASE_URL right? See docs/databases.md.'
 
 export async function checkPostgres(url: string, clock: () => number): Promise<Check[]> {
   let pool: Pool | undefined
