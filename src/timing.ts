@@ -49,7 +49,7 @@ export function together<T, R>(
 const SLICE_MS = 5
 
 let sliceEnd = 0
-let lastSlice: Promise<void> | undefined
+let lastSlice = Promise.resolve()
 
 /** Returns `work` of each item, in order. Other turns of the event loop come in between, however many callers there are. */
 export async function inSlices<T, R>(items: readonly T[], work: (item: T) => R): Promise<R[]> {
@@ -63,14 +63,8 @@ export async function inSlices<T, R>(items: readonly T[], work: (item: T) => R):
 
 /** Callers that wait get a turn each, in the order of their calls. */
 function nextSlice(): Promise<void> {
-  lastSlice = beginSliceAfter(lastSlice)
-  return lastSlice
-}
-
-async function beginSliceAfter(earlier: Promise<void> | undefined): Promise<void> {
-  await earlier
-  await nextTurn()
-  sliceEnd = performance.now() + SLICE_MS
+  const begin = () => void (sliceEnd = performance.now() + SLICE_MS)
+  return (lastSlice = lastSlice.then(() => nextTurn()).then(begin))
 }
 
 /** No answer came in time. Whether the call has taken effect, or still will, is unknown. */
