@@ -3,7 +3,6 @@ import { environmentSetting, readDatabaseAddress } from '../../config.ts'
 import { type DatabaseAddress, describeDatabase } from '../../store/database/database-address.ts'
 import { CopyRefused, copyStore } from '../../store/database/copy-store.ts'
 import { openStore } from '../../store/opening/open-store.ts'
-import { parseConnection } from '../../store/postgres/pool/connection-settings.ts'
 import { titleOf } from '../../store/records.ts'
 import { ensureEnvironment } from '../../store/database/environment.ts'
 import { partOfDatabase } from '../../store/sqlite/database-files.ts'
@@ -38,7 +37,7 @@ export const copy: Command = {
     const to = readAddress('to', flags['to'])
     refuseInMemory(from)
     refuseInMemory(to)
-    refuseSameDatabase(from, to)
+    refuseSameFile(from, to)
     await using stores = new AsyncDisposableStack()
     const opened = await openStore(from, { unfinished: true, create: false, ...forCommand(input) }).catch(
       (error: unknown) => {
@@ -72,20 +71,12 @@ export const copy: Command = {
   },
 }
 
-/** Throws `UsageError` for two addresses of one database. The user matters only as the default name of the database. */
-function refuseSameDatabase(from: DatabaseAddress, to: DatabaseAddress): void {
-  if (from.engine === 'sqlite' && to.engine === 'sqlite') {
-    const part = partOfDatabase(to.path, from.path) ?? partOfDatabase(from.path, to.path)
-    if (part !== undefined)
-      throw new UsageError(`--from and --to name the same database: one is ${part}. Nothing was written.`)
-  }
-  if (from.engine === 'postgres' && to.engine === 'postgres' && hostsAndName(from.url) === hostsAndName(to.url))
-    throw new UsageError('--from and --to name the same database.')
-}
-
-function hostsAndName(url: string): string {
-  const { hosts, database, user } = parseConnection(url)
-  return JSON.stringify([hosts, database ?? user])
+/** Throws `UsageError` if one is the file of the other, or a part of it. A database of PostgreSQL is refused as a target that has data. */
+function refuseSameFile(from: DatabaseAddress, to: DatabaseAddress): void {
+  if (from.engine !== 'sqlite' || to.engine !== 'sqlite') return
+  const part = partOfDatabase(to.path, from.path) ?? partOfDatabase(from.path, to.path)
+  if (part !== undefined)
+    throw new UsageError(`--from and --to name the same database: one is ${part}. Nothing was written.`)
 }
 
 function readAddress(flag: string, text: string | undefined): DatabaseAddress {
