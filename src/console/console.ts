@@ -5,10 +5,9 @@ import { Readable } from 'node:stream'
 import { isCsrfToken } from '../accounts/sessions.ts'
 import { ownBaseUrl } from '../config.ts'
 import { ERRORS, Refusal } from '../contract/errors.ts'
-import { quote } from '../contract/json.ts'
 import { htmlContent } from '../http/answers/content.ts'
 import { announcesBody, checkBodySize, readBody } from '../http/body.ts'
-import { type Answer, isFromOtherSite, type PageCall, type Result } from '../http/call/call.ts'
+import { type Answer, isFromOtherSite, type PageCall } from '../http/call/call.ts'
 import type { Pages, PageRoute } from '../http/call/routes.ts'
 import { isOwnName } from '../http/reach.ts'
 import { StoreUnavailable } from '../store/store.ts'
@@ -28,7 +27,7 @@ import { keyRoutes } from './developers/keys.ts'
 import { layout } from './every-page/layout.ts'
 import { linkRoutes } from './people/link.ts'
 import { peopleRoutes } from './people/people.ts'
-import { badRequestPage, errorPage, misdirectedPage, notFoundPage, staleFormPage } from './every-page/problem-pages.ts'
+import { badRequestPage, errorPage, notFoundPage, staleFormPage } from './every-page/problem-pages.ts'
 import { recentChangesRoutes } from './animals/recent-changes.ts'
 import { referenceRoutes } from './developers/reference.ts'
 import { SECURITY_HEADERS } from '../http/html/security-headers.ts'
@@ -74,6 +73,11 @@ export const SECTIONS: ReadonlySet<string> = new Set(
 export function createConsole(parts: ConsoleParts): Pages {
   const { clock, log, sessions, atHome, url } = parts
   const isHttps = ownBaseUrl(parts.config)?.startsWith('https:') ?? false
+  /** For a Host that could be another site's (DNS rebinding), which it does not repeat. */
+  const misdirected = new Refusal(
+    'misdirected_request',
+    `The console answers only to IP addresses and localhost, so that another site cannot pose as it: open ${url}/. To serve it under a name, set PETSTORE_BASE_URL or PETSTORE_STAGING_BASE_URL.`,
+  )
   let warnedOfProxy = false
 
   /** Adds the steps that every address needs: the security headers, the warning of a proxy, the check of the host. */
@@ -82,7 +86,7 @@ export function createConsole(parts: ConsoleParts): Pages {
       call.sameOrigin = true
       call.answerHeaders = headerList(SECURITY_HEADERS)
       warnOfProxy(call)
-      return atHome && !isOwnName(call.host) ? refuseHost(call) : answer(call, response)
+      return atHome && !isOwnName(call.host) ? misdirected : answer(call, response)
     }
   }
 
@@ -94,13 +98,6 @@ export function createConsole(parts: ConsoleParts): Pages {
       'X-Forwarded-For is ignored, since it came from an address that is not trusted. If this is your proxy, name it in ' +
       'PETSTORE_TRUST_PROXY: until then all its clients are throttled as one'
     log.warn({ address: ip }, message)
-  }
-
-  /** Refuses a Host that could be another site's (DNS rebinding). A browser gets a page, other clients an Error body. */
-  function refuseHost(call: PageCall): Result {
-    if (call.showsPage) return render(visitOf(call), misdirectedPage(url))
-    const message = `The console answers only to IP addresses and localhost, such as ${url}/, got the Host ${quote(call.host)}.`
-    return new Refusal('misdirected_request', message)
   }
 
   async function serve(route: ConsoleRoute, call: PageCall, response: ServerResponse): Promise<Answer> {

@@ -26,11 +26,10 @@ describe('The console at home', () => {
   it('answers only to IP addresses and localhost: another name gets 421, a page or the Error body', async () => {
     for (const path of PAGES) {
       const refused = await get(petstore, path, FOREIGN)
-      const words = /only to IP addresses and localhost.*got the Host "rebound\.example:8080"/
-      assert.match(expectRawError(refused, 'misdirected_request'), words)
+      assert.match(expectRawError(refused, 'misdirected_request'), /only to IP addresses and localhost/)
       const page = await get(petstore, path, FOREIGN, { Accept: 'text/html' })
       assert.equal(page.status, 421)
-      assert.ok(page.body.includes('<h1>This console has another address</h1>') && page.body.includes(petstore.url))
+      assert.ok(page.body.includes('only to IP addresses and localhost') && page.body.includes(petstore.url))
       assert.ok(!page.body.includes('rebound.example'))
       for (const host of ['localhost:1', 'pets.localhost', '[::1]:8080', '192.0.2.1'])
         assert.notEqual((await get(petstore, path, host)).status, 421, `${path} at ${host}`)

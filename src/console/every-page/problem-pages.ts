@@ -11,8 +11,8 @@ import { ClientLeft, type ConsoleRoute, HOME, type HtmlPage, type Visit } from '
 const TO_START = html`<a href="/">Go to the start page</a>`
 
 /** `way` leads on. */
-export function problemPage(status: number, title: string, body: Html, way: Html | false = TO_START): HtmlPage {
-  return { status, title, body: html`<h1>${title}</h1>${body}${way && html`<p>${way}</p>`}` }
+export function problemPage(status: number, title: string, body: Html, way = TO_START): HtmlPage {
+  return { status, title, body: html`<h1>${title}</h1>${body}<p>${way}</p>` }
 }
 
 export function notFoundPage({ who }: Visit): HtmlPage {
@@ -41,15 +41,7 @@ export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
   return { ...problemPage(429, 'Too many tries', body), headers }
 }
 
-/** For a request whose Host header could be another site's, to a service that only its own machine can reach. */
-export function misdirectedPage(url: string): HtmlPage {
-  const body = html`<p>On its own machine it answers only to IP addresses and <code>localhost</code>, so that another site cannot
-      pose as it. Open <code>${url}/</code> instead.</p>
-    <p>To serve it under a name, set <code>PETSTORE_BASE_URL</code> or <code>PETSTORE_STAGING_BASE_URL</code>.</p>`
-  return problemPage(421, 'This console has another address', body, false)
-}
-
-/** Logs an error and returns the page that reports it. `tried` is the route whose function has thrown it, if one was called. */
+/** Returns the page that reports an error; throws one that is a bug again. `tried` is the route whose function has thrown it, if one was called. */
 export function errorPage(error: unknown, { id }: Call, log: Log, tried?: ConsoleRoute): HtmlPage {
   if (error instanceof ClientLeft) return badRequestPage(400, error.message)
   if (error instanceof TooManyHashes) return unavailablePage('Too many people are signing in', UNCHANGED)
@@ -58,14 +50,7 @@ export function errorPage(error: unknown, { id }: Call, log: Log, tried?: Consol
     const state = tried?.method === 'POST' ? (tried.ifUnavailable ?? MAYBE_CHANGED) : UNCHANGED
     return unavailablePage('The database is unavailable', state, id)
   }
-  log.error({ requestId: id, error }, 'the console failed')
-  const body = html`<p>This is an error of the service, not yours. If it happens again, report it with the request id.</p>
-    ${requestIdOf(id)}`
-  return problemPage(500, 'Something went wrong', body)
-}
-
-function requestIdOf(id: string): Html {
-  return html`<p>Request id: <code>${id}</code></p>`
+  throw error
 }
 
 export const TRY_AGAIN = 'Go back and try again in a few seconds.'
@@ -78,7 +63,8 @@ const MAYBE_CHANGED =
 
 function unavailablePage(title: string, state: string, requestId?: string): HtmlPage {
   const headers = { 'Retry-After': String(RETRY_AFTER.unavailable) }
-  return { ...problemPage(503, title, html`<p>${state}</p>${requestId && requestIdOf(requestId)}`), headers }
+  const request = requestId && html`<p>Request id: <code>${requestId}</code></p>`
+  return { ...problemPage(503, title, html`<p>${state}</p>${request}`), headers }
 }
 
 export function badRequestPage(status: number, message: string): HtmlPage {
