@@ -12,7 +12,7 @@ import { type Follow, sharedPets } from '../shared-pets.ts'
 import type { Sql } from '../sql.ts'
 import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
 import { together } from '../../timing.ts'
-import { type Database, PREPARED } from './pool/connection.ts'
+import { type Database, PREPARED, readRows } from './pool/connection.ts'
 import { countPets, settleCounts } from './counts.ts'
 import { findIdFaults, isIdTaken, raiseSequences } from './ids.ts'
 import { asStoreFailure, isBadRow, isLockTimeout, sqlState, wasRefused } from './pool/failures.ts'
@@ -27,7 +27,7 @@ const typeOf = (column: string) => (INTEGERS.has(column) ? 'BIGINT' : 'TEXT')
 export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: Follow): PetStore {
   /** Those of one turn of the event loop are read by one statement: a third of the work. */
   const get = together<bigint, Pet | undefined>(async (ids) => {
-    const rows = await pool.rows(BY_IDS, [`{${ids.join()}}`])
+    const rows = await pool.readShort((sql) => readRows(sql, BY_IDS, `{${ids.join()}}`))
     const found = new Map(rows.map((row) => [row[0], petOf(row)]))
     return ids.map((id) => found.get(id))
   }, GETS_PER_STATEMENT)
@@ -37,7 +37,7 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
     const parameters: (string | bigint)[] = []
     const parameter = (value: string | bigint) => `$${parameters.push(value)}`
     const text = pages.map((page) => `(${renderPage(page, parameter)})`).join(' UNION ALL ')
-    return pool.rows(text, parameters)
+    return pool.readShort((sql) => readRows(sql, text, ...parameters))
   }
 
   return {

@@ -20,17 +20,9 @@
 // - A connection that can't be opened fails no call while others work: the pool uses fewer, and tries one more after a pause.
 //   If none works, the waiting calls are refused, and new calls for a moment too, to spare an unavailable database.
 import { setTimeout } from 'node:timers/promises'
-import type { ColumnValue } from '../pet-columns.ts'
 import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
 import { pingShards } from './citus/distributed.ts'
-import {
-  type Connection,
-  type Database,
-  inTransaction,
-  type Kind,
-  PREPARED,
-  type ServerFacts,
-} from './pool/connection.ts'
+import { type Connection, type Database, inTransaction, type Kind, type ServerFacts } from './pool/connection.ts'
 import type { ConnectionSettings } from './pool/connection-settings.ts'
 import { Connections } from './pool/connections.ts'
 import { asStoreFailure, breaksConnection, wasRolledBack } from './pool/failures.ts'
@@ -67,14 +59,6 @@ export class Pool {
   /** Runs a read, and retries it once if it was rolled back, or its connection broke: an idle one may have been dead already. */
   read<T>(work: Work<T>): Promise<T> {
     return this.#attempt('read', work, isWorthRepeating)
-  }
-
-  /** Reads rows as arrays by a short statement, which is prepared. */
-  rows(text: string, values: (string | bigint)[]): Promise<ColumnValue[][]> {
-    return this.readShort(async (sql) => {
-      const rows: unknown = await sql.unsafe(text, values, PREPARED).values()
-      return rows as ColumnValue[][]
-    })
   }
 
   /** Runs a read of one short statement, which may share a connection with others. */

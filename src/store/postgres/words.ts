@@ -11,11 +11,11 @@
 // note renames in pet_renames; each batch of either pass also corrects the words of some of those.
 import { INT64_MAX } from '../../contract/int64.ts'
 import type { Pet } from '../../contract/pets.ts'
-import { type ColumnValue, PET_ROW, petOf } from '../pet-columns.ts'
+import { PET_ROW, petOf } from '../pet-columns.ts'
 import { toJson } from '../records.ts'
 import { type WordIndex, wordRows } from '../search-pets.ts'
 import type { Place } from '../store.ts'
-import { type Database, PREPARED } from './pool/connection.ts'
+import { type Database, PREPARED, readRows } from './pool/connection.ts'
 import type { Pool } from './pool.ts'
 import { requireVisible } from './settled-ids.ts'
 
@@ -37,7 +37,7 @@ export function postgresWords(pool: Pool): WordIndex {
       pool.read(async (sql) => {
         const [{ settledId } = { settledId: 0n }] = await sql<{ settledId: bigint }[]>`
           SELECT settled_id AS "settledId" FROM pet_words_progress`
-        const both = [await read(sql, newestAdded(limit), settledId), await read(sql, newestRenamed(limit))]
+        const both = [await readRows(sql, newestAdded(limit), settledId), await readRows(sql, newestRenamed(limit))]
         return { pets: both.flat().map(petOf), isWhole: both.every(({ length }) => length < limit) }
       }),
 
@@ -61,14 +61,9 @@ export function postgresWords(pool: Pool): WordIndex {
   }
 }
 
-async function read(sql: Database, text: string, ...parameters: (string | bigint)[]): Promise<ColumnValue[][]> {
-  const rows: unknown = await sql.unsafe(text, parameters, PREPARED).values()
-  return rows as ColumnValue[][]
-}
-
 async function readByIds(sql: Database, found: readonly { id: bigint }[]): Promise<Pet[]> {
   if (found.length === 0) return []
-  return (await read(sql, BY_IDS, `{${found.map(({ id }) => id).join()}}`)).map(petOf)
+  return (await readRows(sql, BY_IDS, `{${found.map(({ id }) => id).join()}}`)).map(petOf)
 }
 
 /** How far the index is. */

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { checkServerIdentity, type ConnectionOptions, type PeerCertificate } from 'node:tls'
 import postgres, { type Sql } from 'postgres'
+import type { ColumnValue } from '../../pet-columns.ts'
 import { type ConnectionSettings, type Host, hostAndPort, type Tls } from './connection-settings.ts'
 import { breaksConnection, wasRefused } from './failures.ts'
 import { withinTime } from '../../../timing.ts'
@@ -15,6 +16,12 @@ export type Database = Sql<{ bigint: bigint }>
  * fragments in the driver takes a quarter of the time of a page.
  */
 export const PREPARED = { prepare: true, simple: false }
+
+/** Reads rows as arrays by a prepared statement. */
+export async function readRows(sql: Database, text: string, ...values: (string | bigint)[]): Promise<ColumnValue[][]> {
+  const rows: unknown = await sql.unsafe(text, values, PREPARED).values()
+  return rows as ColumnValue[][]
+}
 
 export interface ServerFacts {
   /** The process that serves the connection. */
