@@ -117,7 +117,7 @@ export interface OpenOptions {
   /** Whether to create a missing database, as by default; if false, opening throws `NoDatabase`. */
   create?: boolean
   /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks the event loop. */
-  lockWaitMs?: number
+  lockWaitMs?: number | undefined
   /** Given for a store that serves requests; SQLite then syncs its commits outside the event loop. */
   serving?: ServingOptions
   /** Whether a command opens it, whose statements may take hours. */

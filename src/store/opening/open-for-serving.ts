@@ -17,10 +17,8 @@ import {
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 10_000
 
-const PARTS = ['pets', 'categories', 'accounts', 'imports', 'uploads', 'records'] as const
-
 export interface Opening {
-  /** Until the store is open, reading `store.pets` or another part throws `StoreUnavailable`, so read the part for each call. */
+  /** Until the store is open, reading `store.pets` or what else needs the database throws `StoreUnavailable`, so read it for each call. */
   store: Store
   /** Resolves when the store is open, or was closed before that; rejects if no later attempt can open it. */
   opened: Promise<void>
@@ -42,12 +40,10 @@ export interface OpeningOptions extends EnvironmentSetting {
 export async function openForServing(database: DatabaseAddress, options: OpeningOptions): Promise<Opening> {
   const { processes, report, observe, onBroken, isStoreOpen } = options
   const isWorker = isStoreOpen !== undefined
-  // Only the first attempt, before the service listens, may block the event loop while another process locks the SQLite file.
-  let lockWait: { lockWaitMs?: number } = {}
-  const open = async () => {
+  const open = async (lockWaitMs?: number) => {
     const onWait = (message: string) => report({ level: 'warn', message })
-    const attempt = { ...lockWait, report, onWait, observe, processes, serving: { checkpoints: !isWorker, onBroken } }
-    lockWait = { lockWaitMs: 0 }
+    const serving = { checkpoints: !isWorker, onBroken }
+    const attempt = { report, onWait, observe, processes, serving, lockWaitMs }
     if (isWorker && !(await isStoreOpen())) throw new StoreUnavailable('the first process has not opened it yet')
     const store = await openStore(database, attempt)
     try {
@@ -69,7 +65,8 @@ export async function openForServing(database: DatabaseAddress, options: Opening
       message: 'waiting for the database; requests are answered 503',
       details: { reason },
     })
-    return waitFor(open, reason, reportOpening)
+    // The service listens from now on: only the first attempt may block the event loop while another process locks the SQLite file.
+    return waitFor(() => open(0), reason, reportOpening)
   }
 }
 
@@ -120,7 +117,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
     return store
   }
 
-  const methods: Omit<Store, (typeof PARTS)[number]> = {
+  const own: Partial<Store> = {
     get opened() {
       return store?.opened ?? { created: false, migrations: [], warnings: [] }
     },
@@ -128,11 +125,6 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
     versionToRead: () => store?.versionToRead(),
     connections: () => store?.connections(),
     commits: () => store?.commits() ?? { commits: 0, writes: 0 },
-    environment: async () => requireOpen().environment(),
-    isDefaultEnvironment: async () => requireOpen().isDefaultEnvironment(),
-    recordEnvironment: async (...parameters) => requireOpen().recordEnvironment(...parameters),
-    isUnfinishedCopy: async () => requireOpen().isUnfinishedCopy(),
-    setUnfinishedCopy: async (unfinished) => requireOpen().setUnfinishedCopy(unfinished),
     giveUp() {
       givenUp = true
       store?.giveUp()
@@ -144,8 +136,8 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
       await store?.close()
     },
   }
-  for (const part of PARTS) Object.defineProperty(methods, part, { get: () => requireOpen()[part] })
-  return { opened: keepTrying(), store: methods as Store }
+  const get = (_own: object, name: string): unknown => Reflect.get(name in own ? own : requireOpen(), name)
+  return { opened: keepTrying(), store: new Proxy(own, { get }) as Store }
 }
 
 /** Returns the reason of a transient error; rethrows one that every later attempt would meet too, or after which none may be made. */
