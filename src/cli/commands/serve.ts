@@ -100,11 +100,8 @@ function asStartFailure(error: unknown, terminal: Terminal): unknown {
   return error instanceof CannotListen ? explainListenFailure(error, terminal) : error
 }
 
-function explainListenFailure({ where, cause }: CannotListen, { env }: Terminal): CommandFailed {
-  const message = cause instanceof Error ? cause.message : String(cause)
-  if ('fd' in where)
-    return new CommandFailed(`Cannot listen on the socket that was passed on (LISTEN_FDS): ${message}.`)
-  if (!('host' in where)) return new CommandFailed(`Cannot listen: ${message}.`)
+function explainListenFailure({ message, where, cause }: CannotListen, { env }: Terminal): CommandFailed {
+  if (!('host' in where)) return new CommandFailed(message)
   const { host, port, setting } = where
   const option = `${env['npm_lifecycle_event'] === 'start' ? 'npm start -- ' : ''}--${setting}`
   const reasons: Record<string, string> = {

@@ -34,13 +34,13 @@ export class CannotListen extends Error {
   override name = 'CannotListen'
   readonly where: Where
   constructor(where: Where, cause: unknown) {
-    super(`cannot listen on ${nameOf(where)}`, { cause })
+    super(`Cannot listen on ${nameOf(where)}: ${cause instanceof Error ? cause.message : String(cause)}.`, { cause })
     this.where = where
   }
 }
 
 function nameOf(where: Where): string {
-  if ('fd' in where) return `the inherited socket ${where.fd}`
+  if ('fd' in where) return 'the socket that was passed on (LISTEN_FDS)'
   return 'host' in where ? `${where.host} port ${where.port}` : 'the socket of the first process'
 }
 
