@@ -232,7 +232,11 @@ export function examplePath({ path, parameters }: Operation): string {
   return parameters.reduce((filled, { name, example }) => filled.replace(`{${name}}`, String(example)), path)
 }
 
-/** Formats a date, such as "5 December 2030". */
+// Written out, because loading Intl would take more time at each start than the whole console.
+const MONTHS = 'January February March April May June July August September October November December'.split(' ')
+
+/** Formats a date in UTC, such as "5 December 2030". */
 export function longDate(at: number): string {
-  return new Date(at).toLocaleDateString('en-GB', { day: 'numeric', month: 'long', year: 'numeric', timeZone: 'UTC' })
+  const date = new Date(at)
+  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`
 }

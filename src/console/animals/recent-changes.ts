@@ -2,6 +2,7 @@
 import { int64FromText } from '../../contract/int64.ts'
 import { PAGE_SIZE } from '../../contract/limits.ts'
 import { decodeCursor, encodeCursor } from '../../contract/list-query.ts'
+import { longDate } from '../../contract/operations.ts'
 import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { type ChangePlace, type PetChange, splitDetail } from '../../store/pet-changes.ts'
@@ -11,7 +12,6 @@ import { byWhom, readNames, timelineEntry } from './animal-history.ts'
 import { optionList } from '../every-page/forms.ts'
 import { paging } from '../every-page/paging.ts'
 import { badRequestPage } from '../every-page/problem-pages.ts'
-import { longDay } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from '../every-page/visit.ts'
 
 const PATH = '/animals/changes'
@@ -59,7 +59,7 @@ async function daysOf(visit: MemberVisit, changes: readonly PetChange[]): Promis
     const animal = id === undefined ? isolated(subject) : html`<a href="/animals/${id}">${isolated(subject)}</a>`
     const what = words !== '' && html` · ${isolated(words)}`
     const addition = added && html`; Added: ${byWhom(added, nameOf)}`
-    if (done !== undefined) day = longDay(done.at)
+    if (done !== undefined) day = longDate(done.at)
     const entry = timelineEntry(html`${markOf(action, words)} ${animal}${what}${addition}`, byWhom(done, nameOf))
     entries.set(day, [...(entries.get(day) ?? []), entry])
   }

@@ -1,13 +1,13 @@
 // Reads the keys of an account, or of everybody, with their use, a page at a time, and renders them as a table.
 import { redacted, stateOf } from '../../accounts/api-keys.ts'
-import { OPERATIONS } from '../../contract/operations.ts'
+import { longDate, OPERATIONS } from '../../contract/operations.ts'
 import type { ApiKey, KeyCalls } from '../../store/account-store.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
 import { withQuery } from '../animals/animal-addresses.ts'
 import type { NameOf } from '../animals/animal-history.ts'
 import { firstBucket, SPANS } from './activity-chart.ts'
 import { paging } from '../every-page/paging.ts'
-import { count, counted, localDay, longDay, minute } from '../every-page/times.ts'
+import { count, counted, localDay, minute } from '../every-page/times.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
 
 /** The page of everybody's keys. */
@@ -81,7 +81,7 @@ function deprecationWarning(
   const calls = sumOf(own.filter(({ operation }) => operation === id))
   if (calls === 0) return undefined
   return html`<p class="key-warning">Called <code>${id}</code> ${counted(calls, 'time')} in the last ${WEEK.words}.
-    It will be removed on ${longDay(deprecation!.sunset)}. <a href="${deprecation!.documentation}">Migration guide</a></p>`
+    It will be removed on ${longDate(deprecation!.sunset)}. <a href="${deprecation!.documentation}">Migration guide</a></p>`
 }
 
 export function sumOf(counts: readonly KeyCalls[]): number {

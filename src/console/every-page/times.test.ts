@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { clockTime, count, counted, longDay, minute, shortDay } from './times.ts'
+import { longDate } from '../../contract/operations.ts'
+import { clockTime, count, counted, minute, shortDay } from './times.ts'
 
 const time = Date.UTC(2030, 11, 5, 4, 7)
 
 describe('times and numbers', () => {
   it('are written as people read them', () => {
-    assert.equal(longDay(time), '5 December 2030')
+    assert.equal(longDate(time), '5 December 2030')
     assert.equal(shortDay(time), '5 Dec')
     assert.equal(clockTime(time), '04:07')
     assert.match(minute(time).text, />5 Dec 2030, 04:07</)
@@ -21,7 +22,7 @@ describe('times and numbers', () => {
       const midnight = Date.UTC(2030, 11, 5)
       assert.equal(new Date(midnight).getDate(), 4)
       assert.deepEqual(
-        [longDay(midnight), shortDay(midnight), clockTime(midnight)],
+        [longDate(midnight), shortDay(midnight), clockTime(midnight)],
         ['5 December 2030', '5 Dec', '00:00'],
       )
       assert.match(minute(Date.UTC(2031, 0, 1)).text, />1 Jan 2031, 00:00</)

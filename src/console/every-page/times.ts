@@ -1,23 +1,15 @@
 // Formats times, dates and numbers for people. Times are in UTC; the foot of a page says so where no script makes them local (console.js).
+import { longDate } from '../../contract/operations.ts'
 import { html, type Html } from '../../http/html/html.ts'
 
 const MINUTE_MS = 60_000
 export const HOUR_MS = 60 * MINUTE_MS
 export const DAY_MS = 24 * HOUR_MS
 
-// Written out, because loading Intl would take more time at each start than the whole console.
-const MONTHS = 'January February March April May June July August September October November December'.split(' ')
-
-/** 5 December 2030 */
-export function longDay(time: number): string {
-  const date = new Date(time)
-  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]} ${date.getUTCFullYear()}`
-}
-
 /** 5 Dec */
 export function shortDay(time: number): string {
-  const date = new Date(time)
-  return `${date.getUTCDate()} ${MONTHS[date.getUTCMonth()]!.slice(0, 3)}`
+  const [date, month = ''] = longDate(time).split(' ')
+  return `${date} ${month.slice(0, 3)}`
 }
 
 /** 14:00 */
@@ -31,12 +23,12 @@ function exactTime(time: number): string {
 }
 
 export function day(time: number): Html {
-  return timeElement(time, longDay(time))
+  return timeElement(time, longDate(time))
 }
 
 /** The same, of the browser's time zone. */
 export function localDay(time: number): Html {
-  return timeElement(time, longDay(time), html`data-local="day"`)
+  return timeElement(time, longDate(time), html`data-local="day"`)
 }
 
 export function minute(time: number): Html {
