@@ -59,7 +59,7 @@ interface CategoryParts {
   pets: { list(query: { categoryId: bigint; limit: number }): Promise<readonly unknown[]> }
 }
 
-const FULL = `At most ${CATEGORIES_MOST.toLocaleString('en')} categories can have a name`
+const FULL = `At most ${CATEGORIES_MOST} categories can have a name`
 
 /** Adds a category, by the same rules in the console and by command. Takes a free number, none of `used`, if `digits` is empty. Resolves with the category, also if it was added before, or with a problem without a full stop. */
 export async function addCategory(
