@@ -106,7 +106,7 @@ export function createConsole(parts: ConsoleParts): Pages {
       // Nothing of a file is read for somebody who is not signed in.
       const isRead = !route.takesFile || (await open(call)).who !== undefined
       const sent = isRead ? await readForm(call, route) : { form: new URLSearchParams() }
-      const visit = await openFor(route, call, whenLeft(response))
+      const visit = await open(call, route.access === 'public' && route.method === 'GET', whenLeft(response))
       if (!('form' in sent)) return render(visit, sent)
       Object.assign(visit, sent)
       const typed = visit.who && route.method === 'GET' ? readTyped(visit) : undefined
@@ -117,40 +117,18 @@ export function createConsole(parts: ConsoleParts): Pages {
       else response.once('close', () => void finish(visit))
       return render(visit, outcome)
     } catch (error) {
-      return render(await openAnyway(call), errorPage(error, call, log, tried))
+      return render(await open(call, true), errorPage(error, call, log, tried))
     }
   }
 
-  /** Finds the session of the visit. A browser may send several cookies; if none has a session, forms use the first one. */
-  async function open(call: PageCall, left?: AbortSignal): Promise<Visit> {
-    const visit = visitOf(call, left)
-    const tokens = readCookies(call, visit.secure)
-    for (const token of tokens) {
-      const who = await sessions.find(token)
-      if (who !== undefined) return { ...visit, token, who }
-    }
-    return { ...visit, token: tokens[0] }
-  }
-
-  /** Opens a page for anyone without the session if the store is unavailable. Keeps the cookie, which may have a session. */
-  async function openFor({ access, method }: ConsoleRoute, call: PageCall, left: AbortSignal): Promise<Visit> {
-    try {
-      return await open(call, left)
-    } catch (error) {
-      if (access !== 'public' || method !== 'GET' || !(error instanceof StoreUnavailable)) throw error
-      const visit = visitOf(call, left)
-      return { ...visit, token: readCookies(call, visit.secure)[0] }
-    }
-  }
-
-  /** Resolves with a visit without a session if the store is unavailable. */
-  function openAnyway(call: PageCall): Promise<Visit> {
-    return open(call).catch(() => visitOf(call))
-  }
-
-  /** Returns a visit without a session. Without `left`, the page does not learn that the client has left. */
-  function visitOf(call: PageCall, left = new AbortController().signal): Visit {
-    return {
+  /**
+   * Finds the session of the visit. A browser may send several cookies; if none has a session, forms use the first one. If the store is
+   * unavailable, a page `forAnyone` is opened without the session. Without `left`, the page does not learn that the client has left.
+   */
+  async function open(call: PageCall, forAnyone = false, left = new AbortController().signal): Promise<Visit> {
+    const secure = isHttps || call.protocol === 'https'
+    const tokens = readCookies(call, secure)
+    const visit: Visit = {
       ...parts,
       call,
       address: call.ip || 'unknown',
@@ -160,12 +138,21 @@ export function createConsole(parts: ConsoleParts): Pages {
       isRestored: false,
       query: new URLSearchParams(call.query),
       now: clock(),
-      secure: isHttps || call.protocol === 'https',
-      token: undefined,
+      secure,
+      token: tokens[0],
       tokenIsNew: false,
       sections: SECTIONS,
       afterwards: [],
     }
+    try {
+      for (const token of tokens) {
+        const who = await sessions.find(token)
+        if (who !== undefined) return { ...visit, token, who }
+      }
+    } catch (error) {
+      if (!forAnyone || !(error instanceof StoreUnavailable)) throw error
+    }
+    return visit
   }
 
   async function finish({ afterwards, call }: Visit): Promise<void> {
@@ -178,7 +165,7 @@ export function createConsole(parts: ConsoleParts): Pages {
 
   async function notFound(call: PageCall): Promise<Answer> {
     call.sameOrigin = true
-    const visit = await openAnyway(call)
+    const visit = await open(call, true)
     return render(visit, notFoundPage(visit))
   }
 
