@@ -54,14 +54,11 @@ export class Hosts {
   #requireCurrent(connection: Connection): void {
     const { timeline } = connection.server
     if (timeline === undefined) return
-    const highest = this.#timelines.get(timeline.system) ?? 0
-    if (timeline.number >= highest) {
-      this.#timelines.set(timeline.system, timeline.number)
-      return
-    }
+    if (!this.isOutdated(connection.server)) return void this.#timelines.set(timeline.system, timeline.number)
     connection.destroy()
+    const seen = `it is on timeline ${timeline.number}, but ${this.#timelines.get(timeline.system)} was seen before`
     throw new Error(
-      `it is on timeline ${timeline.number}, but ${highest} was seen before: a primary that was replaced (restart this instance if you went back to an earlier state on purpose)`,
+      `${seen}: a primary that was replaced (restart this instance if you went back to an earlier state on purpose)`,
     )
   }
 
