@@ -47,12 +47,12 @@ export class UsageError extends Error {
 /** The command line is valid, but the command failed: reported in one line, exit code 1. */
 export class CommandFailed extends Error {
   override name = 'CommandFailed'
-  /** The end of the message: a suggested command, which is reported as it is. */
-  readonly hint: string
+  /** The words of a command that completes the message; empty if there is none. */
+  readonly command: readonly string[]
 
-  constructor(message: string, { hint = '', ...options }: ErrorOptions & { hint?: string } = {}) {
+  constructor(message: string, { command = [], ...options }: ErrorOptions & { command?: readonly string[] } = {}) {
     super(message, options)
-    this.hint = hint
+    this.command = command
   }
 }
 

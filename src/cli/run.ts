@@ -96,8 +96,9 @@ function explainFailure(
     error instanceof CannotOpenStore ||
     error instanceof StoreUnavailable
   ) {
-    const hint = error instanceof CommandFailed ? error.hint : suggestion(error, input)
-    reportAsIs(terminal, `petstore: ${redactCredentials(redactSecrets(error.message))}${hint}`)
+    const words = 'command' in error ? error.command : []
+    const next = input && words.length > 0 ? ` ${nextCommand(input, ...words)}` : ''
+    reportAsIs(terminal, `petstore: ${redactCredentials(redactSecrets(error.message))}${next}`)
     return 1
   }
   if (error instanceof Interrupted) {
@@ -105,9 +106,4 @@ function explainFailure(
     return 130
   }
   throw error
-}
-
-function suggestion(error: Error, input: Input | undefined): string {
-  if (!(error instanceof CannotOpenStore) || error.command.length === 0 || input === undefined) return ''
-  return ` ${nextCommand(input, ...error.command)}`
 }

@@ -149,9 +149,8 @@ export function accountsOf({ terminal, config }: Input, store: Store, environmen
 export async function findAccount(input: Input, store: Store, email: string): Promise<Account> {
   const account = await store.accounts.accountByEmail(email)
   if (account !== undefined) return account
-  throw new CommandFailed(`There is no account for ${email} in ${describeDatabase(input.config.database)}; see `, {
-    hint: nextCommand(input, 'account', 'list'),
-  })
+  const message = `There is no account for ${email} in ${describeDatabase(input.config.database)}; see`
+  throw new CommandFailed(message, { command: ['account', 'list'] })
 }
 
 function accountJson({ id, email, createdAt, role }: Account): object {

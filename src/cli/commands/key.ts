@@ -96,7 +96,7 @@ const revoke: Command = {
       if (key === undefined) {
         const which = named.length > 1 ? `${named.length} active keys have the name` : 'There is no active key'
         const where = `in ${describeDatabase(config.database)}. Name one by its id, which is not the key itself`
-        throw new CommandFailed(`${which} ${sought} ${where}; see `, { hint: nextCommand(input, 'key', 'list') })
+        throw new CommandFailed(`${which} ${sought} ${where}; see`, { command: ['key', 'list'] })
       }
       const revoked = await accountsOf(input, store).revokeKey(key, 'command line')
       if (switches['json']) {
