@@ -2,7 +2,7 @@
 // and the functions that parse a NewPet and render a Pet.
 import type { XStatic } from 'typebox/schema'
 import { INT64_MAX, INT64_MIN, int64FromText, int64Schema } from './int64.ts'
-import { describe, type JsonSource, OtherNumber } from './json.ts'
+import { describe, isObject, type JsonSource } from './json.ts'
 import { NAME_MAX_LENGTH } from './limits.ts'
 import { FieldProblem, InvalidFields } from './errors.ts'
 
@@ -151,13 +151,13 @@ export function isName(value: unknown, most = NAME_MAX_LENGTH): value is string 
 
 /** Takes a value from `parseJson`; returns a NewPet without unknown fields, or all problems of the fields. */
 export function parseNewPet(body: unknown, source: JsonSource = 'body'): NewPet | InvalidFields {
-  if (typeof body !== 'object' || body === null || Array.isArray(body) || body instanceof OtherNumber) {
+  if (!isObject(body)) {
     return new InvalidFields([new FieldProblem('', `The ${source} must be a JSON object, got ${describe(body)}.`)])
   }
   const newPet: Record<string, unknown> = {}
   const problems: FieldProblem[] = []
   for (const field of FIELD_LIST) {
-    const value = checkField(field, (body as Record<string, unknown>)[field.name])
+    const value = checkField(field, body[field.name])
     if (value instanceof FieldProblem) problems.push(value)
     else if (value !== undefined) newPet[field.name] = value
   }
