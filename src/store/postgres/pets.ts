@@ -6,7 +6,7 @@ import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_COLUMNS, p
 import { SELECT_KEYS } from '../accounts.ts'
 import { IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
+import { listOf, type Page, pagesOfList, type PetList } from '../pet-list.ts'
 import { toJson } from '../records.ts'
 import { type Follow, sharedPets } from '../shared-pets.ts'
 import type { Sql } from '../sql.ts'
@@ -18,7 +18,7 @@ import { findIdFaults, isIdTaken, raiseSequences } from './ids.ts'
 import { asStoreFailure, isBadRow, isLockTimeout, sqlState, wasRefused } from './pool/failures.ts'
 import type { Pool } from './pool.ts'
 import { findMissingRights } from './rights.ts'
-import { postgresWords } from './words.ts'
+import { BY_IDS, postgresWords } from './words.ts'
 
 const INTEGER_FIELDS = FIELD_LIST.filter(({ schema }) => schema.type === 'integer')
 const INTEGERS = new Set(['added_at', ...INTEGER_FIELDS.map(({ column }) => column)])
@@ -83,8 +83,6 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
 const SELECT_DIGITS = `SELECT ${['id', ...PET_COLUMNS].map((column) => (typeOf(column) === 'TEXT' ? column : `${column}::text AS digits`)).join()} FROM pets`
 
 const GETS_PER_STATEMENT = 32
-
-const BY_IDS = `${SELECT_PETS} WHERE id = ANY($1::text::bigint[])`
 
 /**
  * Renders `filters = … ORDER BY id`, but words the filters so that only the index on their columns and

@@ -12,6 +12,7 @@
 import { INT64_MAX } from '../../contract/int64.ts'
 import type { Pet } from '../../contract/pets.ts'
 import { PET_ROW, petOf } from '../pet-columns.ts'
+import { SELECT_PETS } from '../pet-list.ts'
 import { toJson } from '../records.ts'
 import { type WordIndex, wordRows } from '../search-pets.ts'
 import type { Place } from '../store.ts'
@@ -23,13 +24,13 @@ import { requireVisible } from './settled-ids.ts'
 const BATCH = 1000
 
 // The limits stand in the texts: PostgreSQL plans a prepared statement with a parameter for a tenth of the table.
-const newestAdded = (limit: number) => `SELECT ${PET_ROW} FROM pets WHERE id > $1 ORDER BY id DESC LIMIT ${limit}`
+const newestAdded = (limit: number) => `${SELECT_PETS} WHERE id > $1 ORDER BY id DESC LIMIT ${limit}`
 const newestRenamed = (limit: number) => `
   SELECT ${PET_ROW} FROM (SELECT pet_id FROM pet_renames ORDER BY id DESC LIMIT ${limit}) AS r JOIN pets ON id = pet_id`
 const wordsAfter = (limit: number) => `
   SELECT word, pet_id AS id FROM pet_words WHERE (word, pet_id) > ($1, $2) AND word < $3 ORDER BY word, pet_id LIMIT ${limit}`
 /** Apart from their words: Citus refuses to join these with animals that are distributed. */
-const BY_IDS = `SELECT ${PET_ROW} FROM pets WHERE id = ANY($1::text::bigint[])`
+export const BY_IDS = `${SELECT_PETS} WHERE id = ANY($1::text::bigint[])`
 
 export function postgresWords(pool: Pool): WordIndex {
   return {
