@@ -1,4 +1,5 @@
 // What the first process of an instance does beside serving.
+import { once } from 'node:events'
 import { setTimeout } from 'node:timers/promises'
 import { IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
 import { isPerson } from './people-store.ts'
@@ -71,20 +72,17 @@ export function startChores(
       await setTimeout(restMs ?? INDEX_REST.failedMs, undefined, { signal, ref: false }).catch(() => {})
     }
   }
-  const once = [noticeManagers(), keepIndex()]
-  const repeated = [repeat(purge, CHORES_EVERY_MS), repeat(settle, SETTLE_EVERY_MS)]
+  /** Runs work now and at this interval. */
+  const repeat = async (work: () => Promise<unknown>, everyMs: number) => {
+    let running = work()
+    const timer = setInterval(() => void (running = work()), everyMs).unref()
+    await once(signal, 'abort')
+    clearInterval(timer)
+    await running
+  }
+  const chores = [noticeManagers(), keepIndex(), repeat(purge, CHORES_EVERY_MS), repeat(settle, SETTLE_EVERY_MS)]
   return async () => {
     stop.abort()
-    await Promise.all([...repeated.map((end) => end()), ...once])
-  }
-}
-
-/** Runs work now and at this interval. Returns a function that stops this. */
-function repeat(work: () => Promise<unknown>, everyMs: number): () => Promise<unknown> {
-  let running = work()
-  const timer = setInterval(() => void (running = work()), everyMs).unref()
-  return () => {
-    clearInterval(timer)
-    return running
+    await Promise.all(chores)
   }
 }
