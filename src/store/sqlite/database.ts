@@ -4,14 +4,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database/database-address.ts'
 import { openedBy } from '../database/migrations.ts'
-import {
-  CannotOpenStore,
-  NoDatabase,
-  type Opened,
-  type OpenOptions,
-  type Report,
-  type ServingOptions,
-} from '../store.ts'
+import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions } from '../store.ts'
 import { companionsOf, createFile, createFolder, folderOf, modeWarnings } from './database-files.ts'
 import { explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
@@ -38,7 +31,7 @@ export function openDatabase(
     if (applied === undefined) throw new NoDatabase(path)
     if (serving?.checkpoints && isFile) requireDurableWal(db, path, lockWaitMs)
     db.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS.statement}`)
-    const wal = serving && isFile ? serveFrom(db, serving, report) : undefined
+    const wal = serving && isFile ? openWal(db, serving.checkpoints, report) : undefined
     return { db, opened: openedBy(applied, isFile ? modeWarnings(path) : []), wal }
   } catch (error) {
     db?.close()
@@ -147,12 +140,6 @@ function requireDurableWal(db: DatabaseSync, path: string, lockWaitMs: number): 
   } catch (error) {
     if (!isFull(error)) throw error
   }
-}
-
-/** Turns off SQLite's own syncs and checkpoints: `Transactions` syncs after each commit, outside the event loop, and checkpoints. */
-function serveFrom(db: DatabaseSync, { checkpoints }: ServingOptions, report?: Report): Wal {
-  db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
-  return openWal(db, checkpoints, report)
 }
 
 /** Retries while another process that starts holds the lock: SQLite's timeout does not apply to this switch. */

@@ -34,8 +34,12 @@ export interface Wal {
   close(): void
 }
 
-/** Opens the log of a database for syncs. Without `checkpoints`, as in a worker, the first process keeps the log short. */
+/**
+ * Opens the log of a database for syncs, instead of SQLite's own syncs and checkpoints. Without `checkpoints`, as in a worker, the first
+ * process keeps the log short.
+ */
 export function openWal(db: DatabaseSync, checkpoints: boolean, report: Report = () => {}): Wal {
+  db.exec('PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0')
   const syncFile = promisify(fdatasync)
   // `location` has symbolic links resolved: the log lies beside the real file. Windows syncs only files open for writing.
   const file = openSync(`${db.location()}-wal`, 'r+')
