@@ -7,8 +7,6 @@ export const CATEGORY = 'category'
 
 export const CSV_COLUMNS = ['id', ...FIELD_NAMES, CATEGORY] as const
 
-export const CSV_HEADER = CSV_COLUMNS.join()
-
 /**
  * What may separate the fields of a file that is written; a file that is read is recognised by them. Excel opens a file with commas
  * in one column where the list separator of the system is a semicolon. If a header fits several, the first of them wins.

@@ -9,7 +9,7 @@ import { relative } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { CSV_HEADER, csvLine, DELIMITERS } from '../../src/contract/pet-csv.ts'
+import { CSV_COLUMNS, csvLine, DELIMITERS } from '../../src/contract/pet-csv.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/contract/int64.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import { collect } from '../../assurance/harness/processes.ts'
@@ -132,7 +132,7 @@ for (const engine of ENGINES) {
       const exported = async (format: string) => (await box.commands.call(0, `export - --format ${format}`)).stdout
       const names = ['"Cats, ""big"""', '"Dogs"', '']
       const written = animals.map((pet, index) => csvLine({ id: BigInt(index + 1), ...pet }) + names[index])
-      assert.equal(await exported('csv'), `\uFEFF${[CSV_HEADER, ...written].join('\n')}\n`)
+      assert.equal(await exported('csv'), `\uFEFF${[CSV_COLUMNS.join(), ...written].join('\n')}\n`)
       const lines = (await exported('jsonl')).split('\n')
       assert.match(lines[0]!, /"categoryId":3,.*"category":"Cats, \\"big\\""}$/)
       assert.match(lines[2]!, /"categoryId":5,/)
@@ -610,7 +610,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     await folder.commands.call(0, 'migrate')
     for (const [line, code, message] of WRONG) await folder.commands.refused(code, line, message)
     assert.deepEqual(await folder.commands.json('export pets.txt --format csv --force'), { exported: 0 })
-    assert.equal(readFileSync(folder.at('pets.txt'), 'utf8'), `\uFEFF${CSV_HEADER}\n`)
+    assert.equal(readFileSync(folder.at('pets.txt'), 'utf8'), `\uFEFF${CSV_COLUMNS.join()}\n`)
   })
 
   it('shows how much of a large file is checked, and clears that line for a bad row and for the result', async () => {

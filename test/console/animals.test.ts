@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { samplePet } from '../../assurance/harness/sample-pet.ts'
-import { CSV_HEADER, csvLine, DELIMITERS } from '../../src/contract/pet-csv.ts'
+import { CSV_COLUMNS, csvLine, DELIMITERS } from '../../src/contract/pet-csv.ts'
 import { encodeCursor } from '../../src/contract/list-query.ts'
 import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
 import { ConsoleClient, signedIn } from '../harness/console-client.ts'
@@ -125,7 +125,7 @@ describeService('The animals in the console', (service) => {
     assert.equal(file.headers.get('content-disposition'), 'attachment; filename="animals.csv"')
     const elsewhere = await service().store.pets.list({ status: 'pending', limit: 2 })
     const rows = elsewhere.map((pet) => csvLine(pet))
-    assert.equal(file.body.replace(/^\uFEFF/, ''), `${[CSV_HEADER, ...rows].join('\n')}\n`)
+    assert.equal(file.body.replace(/^\uFEFF/, ''), `${[CSV_COLUMNS.join(), ...rows].join('\n')}\n`)
     assert.equal((await client.get('/animals.csv?q=sold')).body.trimEnd().split('\n').length - 1, 45)
     assert.match((await client.get('/animals.csv?q=%3F')).body, /A search needs a letter, digit or symbol/)
   })
@@ -185,7 +185,7 @@ describeService('The animals in the console', (service) => {
       ['text/csv; charset=utf-8', 'attachment; filename="animals.csv"', 'no-store'],
     )
     const [header, first, ...others] = file.body.trimEnd().split('\n')
-    assert.equal(header, CSV_HEADER)
+    assert.equal(header, CSV_COLUMNS.join())
     assert.match(first!, /^\d+,"=a ""b"", 1499",9,available,*$/)
     assert.equal(others.length + 1, counts.available)
     const all = await client.get(`/animals.csv?cursor=${encodeCursor(9n)}`)
@@ -331,6 +331,6 @@ for (const engine of ENGINES)
       const words = ['export', '-', '--format', 'csv', '--delimiter', name, '--database', database.url]
       const [exportedFirst, ...exported] = (await command(words)).stdout.split('\n')
       assert.deepEqual([first, rows.toSorted()], [exportedFirst, exported.toSorted()])
-      assert.equal(first, `\uFEFF${CSV_HEADER.replaceAll(',', delimiter)}`)
+      assert.equal(first, `\uFEFF${CSV_COLUMNS.join().replaceAll(',', delimiter)}`)
     }
   })
