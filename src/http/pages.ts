@@ -5,8 +5,7 @@ import { renderOpenapi } from '../contract/openapi.ts'
 import { Refusal } from '../contract/errors.ts'
 import { BASE_PATH } from '../contract/operations.ts'
 import type { Operations } from './app.ts'
-import { etagOf, matchesEtag } from './answers/answer-cache.ts'
-import { jsonContent } from './answers/content.ts'
+import { answerOrNotModified, type CachedAnswer, rendered } from './answers/answer-cache.ts'
 import { type Answer, type Arrival, type PageCall, requestId, type Result } from './call/call.ts'
 import { checkFraming } from './call/framing.ts'
 import { createClientAddress, createOrigin } from './call/client-address.ts'
@@ -58,19 +57,15 @@ type Answers = Record<string, PageRoute['answer']>
 
 /** Serves the OpenAPI document, with an address that generators can call. Keeps the last one, which takes milliseconds to render. */
 export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Config): (call: PageCall) => Answer {
-  let kept: (ReturnType<typeof jsonContent> & { address: string; etag: string }) | undefined
+  let kept: { address: string; answer: CachedAnswer } | undefined
 
   return (call) => {
     const address = apiAddress(call)
     if (kept?.address !== address) {
       const json = renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: { environment, address } })
-      kept = { address, etag: etagOf(json), ...jsonContent(json) }
+      kept = { address, answer: rendered(undefined, json) }
     }
-    const { etag, headers, body } = kept
-    const validator = ['ETag', etag]
-    if (matchesEtag(call.request.headers['if-none-match'], etag))
-      return { status: 304, headers: validator, body: undefined }
-    return { status: 200, headers: [...headers, ...validator], body }
+    return answerOrNotModified(call, kept.answer)
   }
 }
 

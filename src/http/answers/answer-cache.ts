@@ -6,7 +6,8 @@ import { jsonContent } from './content.ts'
 import type { Answer, Bytes, Call, Handler, Route } from '../call/call.ts'
 
 export interface CachedAnswer {
-  route: Route
+  /** Undefined for an answer that is no operation's. */
+  route: Route | undefined
   body: Bytes
   etag: string
   /** ETag and Link: the headers that a 304 has too. */
@@ -20,7 +21,7 @@ type Reading = Promise<CachedAnswer | Refusal>
 /** Reads the store for a route and renders the result. */
 export type Read = (route: Route) => Reading
 
-export function rendered(route: Route, json: string, own: readonly string[] = []): CachedAnswer {
+export function rendered(route: Route | undefined, json: string, own: readonly string[] = []): CachedAnswer {
   const etag = etagOf(json)
   const headers = ['ETag', etag, ...own]
   const content = jsonContent(json)
