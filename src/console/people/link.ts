@@ -10,7 +10,7 @@ import { isFromOtherSite } from '../../http/call/call.ts'
 import { html, isolated } from '../../http/html/html.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { field, hidden, type Problems } from '../every-page/forms.ts'
-import { tooManyTriesPage } from '../every-page/problem-pages.ts'
+import { problemPage, tooManyTriesPage } from '../every-page/problem-pages.ts'
 import { createAndOpen, NEW_PASSWORD, openAs, SIGN_UP_HINT, signUpFields } from './sign-in.ts'
 import { type ConsoleRoute, forAnyone, HOME, type HtmlPage, type Outcome, type Visit } from '../every-page/visit.ts'
 
@@ -23,15 +23,12 @@ export const linkRoutes: readonly ConsoleRoute[] = [
   forAnyone('POST', '/link', withLink(useLink)),
 ]
 
-const NO_LINK_PAGE: HtmlPage = {
-  title: 'The link does not work',
-  status: 404,
-  body: html`<div class="narrow">
-    <h1>This link does not work</h1>
-    <p>It is incomplete, has expired, was withdrawn, or was used already: each works once. Ask a manager of this store for another.</p>
-    <p>Have you just used it? <a href="/sign-in">Sign in</a>.</p>
-  </div>`,
-}
+const NO_LINK_PAGE = problemPage(
+  404,
+  'This link does not work',
+  html`<p>It is incomplete, has expired, was withdrawn, or was used already: each works once. Ask a manager of this store for another.</p>`,
+  html`Have you just used it? <a href="/sign-in">Sign in</a>.`,
+)
 
 const tokenIn = ({ form: sent, query }: Visit) => sent.get('token') ?? query.get('token') ?? ''
 

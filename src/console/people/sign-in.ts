@@ -9,7 +9,7 @@ import type { Link } from '../../store/people-store.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { field, hidden, type Problems, signAgain } from '../every-page/forms.ts'
 import { html, type Html } from '../../http/html/html.ts'
-import { tooManyTriesPage, TRY_AGAIN } from '../every-page/problem-pages.ts'
+import { problemPage, tooManyTriesPage, TRY_AGAIN } from '../every-page/problem-pages.ts'
 import {
   type ConsoleRoute,
   forAnyone,
@@ -161,16 +161,12 @@ export function signUpFields(visit: Visit, problems: Problems): Html {
 }
 
 /** Names no command: a visitor who runs one elsewhere would create another store. */
-const CLOSED_PAGE: HtmlPage = {
-  title: 'Create account',
-  section: 'sign-up',
-  status: 403,
-  body: html`<div class="narrow">
-      <h1>Sign-up is closed</h1>
-      <p>Ask a manager of this store for an invitation.</p>
-      <p>Already have an account? <a href="/sign-in">Sign in</a>.</p>
-    </div>`,
-}
+const CLOSED_PAGE = problemPage(
+  403,
+  'Sign-up is closed',
+  html`<p>Ask a manager of this store for an invitation.</p>`,
+  html`Already have an account? <a href="/sign-in">Sign in</a>.`,
+)
 
 function signUp(visit: Visit): Outcome | Promise<Outcome> {
   return visit.signup === 'closed' ? CLOSED_PAGE : createAndOpen(visit, (problem) => signUpPage(visit, [problem]))
