@@ -54,12 +54,7 @@ const UNFINISHED_COPY = 'unfinished_copy'
 const YES = 'yes'
 
 /** The named facts of a database; a fact that is not stored is undefined. */
-export function factsOfStore(
-  sql: Sql,
-): Pick<
-  Store,
-  'environment' | 'isDefaultEnvironment' | 'recordEnvironment' | 'isUnfinishedCopy' | 'setUnfinishedCopy'
-> {
+export function factsOfStore(sql: Sql) {
   async function get(name: string): Promise<string | undefined> {
     const [row] = await sql.read<{ value: string }>('SELECT value FROM store_facts WHERE name = $1', name)
     return row?.value
@@ -94,5 +89,5 @@ export function factsOfStore(
     async setUnfinishedCopy(unfinished) {
       await change(UNFINISHED_COPY, unfinished ? undefined : YES, unfinished ? YES : undefined)
     },
-  }
+  } satisfies Partial<Store>
 }
