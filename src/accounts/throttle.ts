@@ -176,7 +176,12 @@ export function createThrottles(monotonic: () => number, processes: number): Thr
   return {
     takeTry(trier) {
       const { shared, own } = countersOf(trier)
-      return take([...shared, own])
+      const counters = [...shared, own]
+      const waitMs = counters.map(([throttle, name]) => throttle.waitMs(name)).find((wait) => wait > 0)
+      // A refused try increments no counter: a throttled address would otherwise lock out every account that it names.
+      if (waitMs !== undefined) return waitMs
+      for (const [throttle, name] of counters) throttle.count(name)
+      return 0
     },
     passwordWasRight(trier) {
       const { shared, own } = countersOf(trier)
@@ -188,15 +193,4 @@ export function createThrottles(monotonic: () => number, processes: number): Thr
       for (const [throttle, name] of [...shared, own]) throttle.uncount(name)
     },
   }
-}
-
-/**
- * Returns the wait of the first counter that refuses. If none does, increments them all and returns 0. A refused try
- * increments no counter: a throttled address would otherwise lock out every account that it names.
- */
-function take(counters: readonly Counter[]): number {
-  const waitMs = counters.map(([throttle, name]) => throttle.waitMs(name)).find((wait) => wait > 0)
-  if (waitMs !== undefined) return waitMs
-  for (const [throttle, name] of counters) throttle.count(name)
-  return 0
 }
