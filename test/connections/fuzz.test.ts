@@ -13,7 +13,7 @@ describe('Malformed requests', { concurrency: false }, () => {
       await using database = await engine.newDatabase()
       const seed = Date.now() % 1e9
       const where = { folder: folderUntilExit(), database: database.url }
-      const { statuses, violations } = await fuzz({ ...where, requests: 500, random: seeded(seed) })
+      const { statuses, violations } = await fuzz({ ...where, requests: 250, random: seeded(seed) })
       assert.deepEqual(violations, [], `seed ${seed}`)
       for (const status of [200, 400]) assert.ok(statuses.has(status), `no answer ${status}`)
     })
