@@ -26,7 +26,7 @@ import {
   validValues,
 } from '../harness/openapi-document.ts'
 
-const RUNS = { numRuns: 60 }
+const RUNS = { numRuns: 30 }
 
 const documentOf = async ({ url }: Petstore) => (await (await fetch(`${url}/openapi.json`)).json()) as Document
 
