@@ -43,18 +43,18 @@ it('A page differs in dark by its colours only', () => {
 })
 
 describeWithSample('every page for everybody', (browsing, _sample, openMember) => {
+  // A test for each page, since axe takes seconds for one.
   for (const [whom, open, pages] of [
     ['visitors', () => browsing.open(), SEEN_BY_ANYONE],
     ['who is signed in', openMember, SEEN_BY_MEMBERS],
   ] as const)
-    it(`for ${whom} ${PROMISE}`, async () => {
-      const page = await open()
-      for (const path of pages) {
+    for (const path of pages)
+      it(`for ${whom} ${PROMISE}: ${path}`, async () => {
+        const page = await open()
         await page.goto(path)
         await check(page, path)
-      }
-      browsing.assertClean()
-    })
+        browsing.assertClean()
+      })
 
   it(`for visitors ${PROMISE}: /docs`, async () => {
     const page = await browsing.open()

@@ -629,7 +629,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     await using folder = await Folder.create()
     const { key } = await makeKey(folder)
     const { url } = await serve(folder)
-    folder.write('pets.csv', csv(numbered(20_000)))
+    folder.write('pets.csv', csv(numbered(60_000)))
     const child = folder.start(['import', 'pets.csv'])
     const done = collect(child)
     const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
@@ -648,7 +648,7 @@ describe('petstore import', { concurrency: 3 }, () => {
     assert.ok(created > 5 && refused < created / 5, `${created} created, ${refused} refused`)
     const exported = (await folder.commands.call(0, 'export - --format csv')).stdout.trimEnd().split('\n')
     assert.equal(exported.filter((line) => line.includes('"In between"')).length, created)
-    assert.equal(exported.length, 1 + 20_000 + created)
+    assert.equal(exported.length, 1 + 60_000 + created)
   })
 })
 
