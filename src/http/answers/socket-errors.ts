@@ -22,44 +22,32 @@ interface SocketError extends Error {
 
 /** Answers requests that Node would answer, or drop, by itself. */
 export function answerUnparsedRequests(server: Server, record: Recorder, responder: Responder): void {
+  /** Answers after all earlier requests of the connection: the client would take this answer for that to the first of them. */
+  function answerInOrder(socket: Socket, refusal: Refusal, call: Answered): void {
+    const due = dueResponse(socket)
+    if (!socket.writable) socket.destroy()
+    else if (due === undefined) writeLast(socket, refusal, call, record)
+    // Of a request whose body is refused, the headers have been read.
+    else if (!due.req.complete && !due.headersSent) void responder.respond(strayCall(due.req), due, () => refusal)
+    else due.once('close', () => answerInOrder(socket, refusal, call))
+  }
+
   const failed = new WeakSet<Duplex>()
-  server.on('clientError', (error: SocketError, socket: Duplex) => {
+  server.on('clientError', (error: SocketError, stream: Duplex) => {
+    const socket = stream as Socket
     // A parser that has failed fails again with every packet.
     if (failed.has(socket)) return
     failed.add(socket)
-    answerSocketError(error, socket as Socket, record, responder)
+    if (error.code === 'ECONNRESET') socket.destroy(error)
+    else answerInOrder(socket, parserRefusal(error), { id: randomUUID(), ip: socket.remoteAddress })
   })
-  server.on('connect', (request: IncomingMessage, socket: Duplex) => {
+  server.on('connect', (request: IncomingMessage, stream: Duplex) => {
+    const socket = stream as Socket
     const refusal = new Refusal('method_not_allowed', 'CONNECT is not allowed here.', ['Allow', ALL_METHODS])
-    const call = { id: requestId(request), request, ip: request.socket.remoteAddress }
     // Node no longer handles errors of this socket: without a listener a client that disconnects would end the process.
     socket.on('error', () => socket.destroy())
-    afterEarlierAnswers(socket as Socket, () => writeLast(socket as Socket, refusal, call, record))
+    answerInOrder(socket, refusal, { id: requestId(request), request, ip: socket.remoteAddress })
   })
-}
-
-function answerSocketError(error: SocketError, socket: Socket, record: Recorder, responder: Responder): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
-    socket.destroy(error)
-    return
-  }
-  const due = dueResponse(socket)
-  // Sends the answers to earlier requests first: the client would take this one for the answer to the first of them.
-  if (due !== undefined && (due.req.complete || due.headersSent)) {
-    due.once('close', () => answerSocketError(error, socket, record, responder))
-    return
-  }
-  const refusal = parserRefusal(error)
-  if (due === undefined) writeLast(socket, refusal, { id: randomUUID(), ip: socket.remoteAddress }, record)
-  // Of a request whose body is refused, the headers have been read.
-  else void responder.respond(strayCall(due.req), due, () => refusal)
-}
-
-/** Calls `write` when the answers to all earlier requests of the connection have been sent. */
-function afterEarlierAnswers(socket: Socket, write: () => void): void {
-  const due = dueResponse(socket)
-  if (due === undefined) write()
-  else due.once('close', () => afterEarlierAnswers(socket, write))
 }
 
 function parserRefusal({ code, reason }: SocketError): Refusal {
