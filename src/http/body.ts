@@ -57,14 +57,12 @@ export function checkBodySize({ headers }: IncomingMessage): Refusal | undefined
 export async function readJsonBody<T>(
   call: OperationCall,
   parseValue: (json: unknown) => T | Problem,
-): Promise<Exclude<T, Problem> | Refusal> {
+): Promise<T | Refusal> {
   const bytes = await readBody(call.request)
   const json = bytes instanceof Refusal ? bytes : parseJsonBody(bytes)
   if (json instanceof Refusal) return json
   const value = parseValue(json.value)
-  return value instanceof Problem
-    ? new Refusal(call.operation.body!.invalid, value.message)
-    : (value as Exclude<T, Problem>)
+  return value instanceof Problem ? new Refusal(call.operation.body!.invalid, value.message) : value
 }
 
 export function parseJsonBody(bytes: Buffer): ParsedJson | Refusal {

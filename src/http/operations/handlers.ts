@@ -6,7 +6,7 @@ import { quote } from '../../contract/json.ts'
 import { IDEMPOTENCY, RETRY_AFTER } from '../../contract/limits.ts'
 import { nextPageQuery, parseListQuery } from '../../contract/list-query.ts'
 import { BASE_PATH, type OperationId, petsHaveAddress } from '../../contract/operations.ts'
-import { idOfRendered, parseNewPet, renderPet } from '../../contract/pets.ts'
+import { idOfRendered, type NewPet, parseNewPet, renderPet } from '../../contract/pets.ts'
 import { redactSecrets } from '../../contract/text/redact.ts'
 import { idempotencyFor } from '../../store/idempotency.ts'
 import type { Created, Store } from '../../store/store.ts'
@@ -54,7 +54,7 @@ function createPet(store: Store, clock: () => number, base: string): Handler {
   return async (call) => {
     const key = readIdempotencyKey(call)
     if (key instanceof Refusal) return key
-    const newPet = await readJsonBody(call, parseNewPet)
+    const newPet = await readJsonBody<NewPet>(call, parseNewPet)
     if (newPet instanceof Refusal) return newPet
     const caller = call.caller!
     const now = clock()
