@@ -101,8 +101,12 @@ export class Channel<Remote extends Methods> {
   }
 
   #receive(message: Message): void {
-    if (message[0] === 'call') void this.#answer(message[1], message[2], message[3])
-    else this.#settle(message)
+    if (message[0] === 'call') return void this.#answer(message[1], message[2], message[3])
+    const [kind, id, outcome] = message
+    const pending = this.#pending.get(id)
+    this.#pending.delete(id)
+    if (kind === 'result') pending?.resolve(outcome)
+    else pending?.reject(new PeerFailed(outcome))
   }
 
   async #answer(id: number, name: string, parameters: unknown[]): Promise<void> {
@@ -111,13 +115,6 @@ export class Channel<Remote extends Methods> {
     } catch (error) {
       this.#send(['failure', id, (error as Error).message])
     }
-  }
-
-  #settle([kind, id, outcome]: Exclude<Message, ['call', ...unknown[]]>): void {
-    const pending = this.#pending.get(id)
-    this.#pending.delete(id)
-    if (kind === 'result') pending?.resolve(outcome)
-    else pending?.reject(new PeerFailed(outcome))
   }
 
   #lose(id: number): void {
