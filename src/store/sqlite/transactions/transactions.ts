@@ -21,7 +21,7 @@ import { withinTime } from '../../../timing.ts'
 import { CannotCloseStore, type CommitStats, StoreUnavailable } from '../../store.ts'
 import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from '../failures.ts'
 import type { Wal } from './wal.ts'
-import { type Write, writeBatch, WriteQueue } from './write-queue.ts'
+import { type Write, writeBatch, WriteQueue, type Written } from './write-queue.ts'
 
 /** How long `close` waits for the last sync. */
 const LAST_SYNC_MS = 1000
@@ -30,11 +30,6 @@ type State = { name: 'open' } | { name: 'overdue' | 'broken'; refusal: StoreUnav
 type Phase = 'idle' | 'writing' | 'syncing'
 
 const OPEN: State = { name: 'open' }
-
-interface Committed {
-  write: Write
-  result: unknown
-}
 
 export interface TransactionOptions {
   /** The write-ahead log to sync after each commit; without it, COMMIT itself syncs. */
@@ -163,7 +158,7 @@ export class Transactions {
   }
 
   /** Like `#commit`, but refuses the whole batch after a failed sync. */
-  #commitOrBreak(batch: readonly Write[]): Committed[] {
+  #commitOrBreak(batch: readonly Write[]): Written[] {
     try {
       return this.#commit(batch)
     } catch (error) {
@@ -173,15 +168,15 @@ export class Transactions {
   }
 
   /** Returns the writes that were committed; the others were rejected or queued again. Throws if a sync inside SQLite failed. */
-  #commit(batch: readonly Write[]): Committed[] {
+  #commit(batch: readonly Write[]): Written[] {
     try {
       this.#db.exec('BEGIN IMMEDIATE')
-      const results = writeBatch(batch)
+      const written = writeBatch(batch)
       // Counted before COMMIT, because a COMMIT that fails may have taken effect.
       this.unsynced.commits += 1
       this.#db.exec('COMMIT')
       this.unsynced.writes += batch.length
-      return batch.map((write, index) => ({ write, result: results[index] }))
+      return written
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       if (isFailedSync(error)) throw error

@@ -16,12 +16,17 @@ const NEXT_WRITES_WAIT_MS = { least: 1, most: 5 }
 
 export interface Write {
   item: unknown
-  /** Writes the items of neighbours in a batch that have the same function, by one call, and returns the result of each. */
+  /** Writes the items of a batch that have this function, and returns the result of each. */
   all: (items: readonly never[]) => readonly unknown[]
   resolve: (result: never) => void
   reject: (error: unknown) => void
   /** When to stop waiting for another process's lock. */
   deadline: number
+}
+
+export interface Written {
+  write: Write
+  result: unknown
 }
 
 export class WriteQueue {
@@ -74,14 +79,10 @@ export class WriteQueue {
   }
 }
 
-export function writeBatch(batch: readonly Write[]): unknown[] {
-  const results: unknown[] = []
-  while (results.length < batch.length) {
-    const from = results.length
-    const { all } = batch[from]!
-    const next = batch.findIndex((write, index) => index > from && write.all !== all)
-    const neighbours = batch.slice(from, next === -1 ? batch.length : next)
-    results.push(...all(neighbours.map(({ item }) => item as never)))
-  }
-  return results
+/** Writes the items that have the same function by one call. */
+export function writeBatch(batch: readonly Write[]): Written[] {
+  return [...Map.groupBy(batch, ({ all }) => all)].flatMap(([all, writes]) => {
+    const results = all(writes.map(({ item }) => item as never))
+    return writes.map((write, index) => ({ write, result: results[index] }))
+  })
 }
