@@ -37,32 +37,33 @@ function prepareInsert(db: DatabaseSync): (rows: readonly NewRow[]) => { outcome
 }
 
 export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sql): PetStore {
-  const statements = prepareStatements(db)
   const insert = prepareInsert(db)
+  const byId = prepareRows(db, `${SELECT_PETS} WHERE id = ?`)
+  const findRecord = prepareExact(db, FIND_RECORD)
+  const keepRecord = prepareExact(db, KEEP_RECORD)
+  const preparePage = rememberStatements((text) => prepareRows(db, text))
 
-  function find(id: bigint): Pet | undefined {
-    const row = statements.get.get(id) as PetRow | undefined
-    return row && petOf(row)
-  }
-
-  const get: PetStore['get'] = (id) => transactions.read(() => find(id))
+  const get: PetStore['get'] = (id) =>
+    transactions.read(() => {
+      const row = byId.get(id) as PetRow | undefined
+      return row && petOf(row)
+    })
 
   function readPage(page: Page): PetRow[] {
     const { text, values } = sqlitePage(page)
-    return statements.page(text).all(...values, page.limit) as unknown[] as PetRow[]
+    return preparePage(text).all(...values, page.limit) as unknown[] as PetRow[]
   }
 
   /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
   function insertIdempotently({ newPet, addition }: NewRow, idempotency: Idempotency): Created {
     const { accountId, key, fingerprint, now, validSince } = idempotency
-    const record = statements.findRecord.get(accountId, key) as IdempotencyRecord | undefined
-    if (record !== undefined && record.createdAt >= validSince) {
+    const record = findRecord.get(accountId, key, validSince) as { fingerprint: Uint8Array; petId: bigint } | undefined
+    if (record !== undefined) {
       if (Buffer.compare(fingerprint, record.fingerprint) !== 0) return { outcome: 'mismatch' }
       return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
     }
-    statements.removeRecord.run(accountId, key)
     const created = insert([{ newPet, addition }])[0]!
-    statements.addRecord.run(accountId, key, fingerprint, created.pet.id, now)
+    keepRecord.run(accountId, key, fingerprint, created.pet.id, now)
     return created
   }
 
@@ -124,27 +125,11 @@ export function sqlitePage({ select, where = 'TRUE', filters, before, after }: P
 
 type PetRow = ColumnValue[]
 
-interface IdempotencyRecord {
-  fingerprint: Uint8Array
-  petId: bigint
-  createdAt: bigint
-}
-
-function prepareStatements(db: DatabaseSync) {
-  return {
-    page: rememberStatements((sql) => prepareRows(db, sql)),
-    get: prepareRows(db, `${SELECT_PETS} WHERE id = ?`),
-    findRecord: prepareExact(
-      db,
-      'SELECT fingerprint, pet_id AS "petId", created_at AS "createdAt" FROM idempotency_records WHERE account_id = ? AND key = ?',
-    ),
-    removeRecord: prepareExact(db, 'DELETE FROM idempotency_records WHERE account_id = ? AND key = ?'),
-    addRecord: prepareExact(
-      db,
-      'INSERT INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)',
-    ),
-  }
-}
+const FIND_RECORD = `
+  SELECT fingerprint, pet_id AS "petId" FROM idempotency_records WHERE account_id = ? AND key = ? AND created_at >= ?`
+/** Replaces a record that has expired. */
+const KEEP_RECORD = `
+  INSERT OR REPLACE INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)`
 
 /** How many animals are indexed at a time: few, because creates wait for it. */
 const INDEX_AT_ONCE = 500
