@@ -1,7 +1,6 @@
 // Animals in SQLite: list, create, and the index of the search.
 import type { DatabaseSync } from 'node:sqlite'
 import { FIELD_LIST, OPTIONAL_FIELDS, type Pet } from '../../contract/pets.ts'
-import { inSlices } from '../../timing.ts'
 import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_ROW, petOf } from '../pet-columns.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
 import { countsOf, listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
@@ -131,14 +130,14 @@ const FIND_RECORD = `
 const KEEP_RECORD = `
   INSERT OR REPLACE INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)`
 
-/** How many animals are indexed at a time: few, because creates wait for it. */
+/** How many animals are indexed at a time, and how many of those that were renamed: few, because creates wait for it. */
 const INDEX_AT_ONCE = 500
+const RENAMED_AT_ONCE = 25
 
 const BEYOND = 'id > (SELECT until_id FROM pet_words_progress)'
 const NEWEST = `${SELECT_PETS} WHERE ${BEYOND} ORDER BY id DESC LIMIT ?`
 const RENAMED = `SELECT ${PET_ROW} FROM pet_renames AS r JOIN pets ON pets.id = r.pet_id ORDER BY r.id DESC LIMIT ?`
-const RENAMES = `
-  SELECT r.id, r.pet_id, r.name, pets.name FROM pet_renames AS r LEFT JOIN pets ON pets.id = r.pet_id ORDER BY r.id LIMIT ?`
+const RENAMES = 'SELECT id, pet_id, name FROM pet_renames ORDER BY id LIMIT ?'
 const WORDS = `
   SELECT word, pet_id, ${PET_ROW}
   FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > (?, ?) AND word < ? ORDER BY word, pet_id LIMIT ?)
@@ -156,14 +155,11 @@ function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
     prepare('INSERT OR IGNORE INTO pet_words (word, pet_id) VALUES (?, ?)').run(word, id)
   }
 
-  /** `folded` has the words of most names. */
-  function rename(renameId: bigint, petId: bigint, former: string, folded: Map<string, string[]>): void {
-    const fold = (name: string) => folded.get(name) ?? wordsOf(name)
-    const present = fold(String(all('SELECT name FROM pets WHERE id = ?', petId)[0]?.[0] ?? ''))
+  function rename(petId: bigint, former: string): void {
+    const present = wordsOf(String(all('SELECT name FROM pets WHERE id = ?', petId)[0]?.[0] ?? ''))
     const remove = prepare('DELETE FROM pet_words WHERE word = ? AND pet_id = ?')
-    for (const word of fold(former)) if (!present.includes(word)) remove.run(word, petId)
+    for (const word of wordsOf(former)) if (!present.includes(word)) remove.run(word, petId)
     for (const word of present) add(word, petId)
-    prepare('DELETE FROM pet_renames WHERE id = ?').run(renameId)
   }
 
   return {
@@ -176,25 +172,26 @@ function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
     words: ({ word, id }, end, limit) => transactions.read(() => all(WORDS, word, id, end, limit).map(indexedWordOf)),
 
     /**
-     * Folds the names before the transaction: creates may share it, and would wait. Only an animal that is renamed in between
-     * is folded within. Ids are committed in order, so `until_id` passes no animal that appears later.
+     * Folds the names of new animals before the transaction: creates may share it, and would wait. Ids are committed in order, so
+     * `until_id` passes no animal that appears later.
      */
     async indexBatch() {
       const { pets, renamed } = await transactions.read(() => ({
         pets: all(`SELECT id, name FROM pets WHERE ${BEYOND} ORDER BY id LIMIT ?`, INDEX_AT_ONCE),
-        renamed: all(RENAMES, INDEX_AT_ONCE),
+        renamed: all(RENAMES, RENAMED_AT_ONCE),
       }))
       if (pets.length + renamed.length === 0) return false
       const rows = await wordRows(pets.map(([id, name]) => ({ id: id as bigint, name: name as string })))
-      const names = new Set(renamed.flatMap(([, , former, present]) => [former as string, String(present ?? '')]))
-      const folded = new Map(await inSlices([...names], (name) => [name, wordsOf(name)] as const))
       await transactions.write(() => {
         for (const { word, id } of rows) add(word, id)
         const last = pets.at(-1)?.[0] as bigint | undefined
         if (last !== undefined) prepare('UPDATE pet_words_progress SET until_id = max(until_id, ?)').run(last)
-        for (const [id, petId, name] of renamed) rename(id as bigint, petId as bigint, name as string, folded)
+        for (const [id, petId, former] of renamed) {
+          rename(petId as bigint, former as string)
+          prepare('DELETE FROM pet_renames WHERE id = ?').run(id as bigint)
+        }
       })
-      return pets.length === INDEX_AT_ONCE || renamed.length === INDEX_AT_ONCE
+      return pets.length === INDEX_AT_ONCE || renamed.length === RENAMED_AT_ONCE
     },
   }
 }
