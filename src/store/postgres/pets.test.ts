@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { serverSays } from '../../../test/harness/fake-server.ts'
 import { StoreUnavailable } from '../store.ts'
-import { Creates } from './pets.ts'
+import { type Creates, gatherCreates } from './pets.ts'
 import type { Pool } from './pool.ts'
 
 const rex = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
@@ -15,7 +15,7 @@ function failing(error: Error): { creates: Creates; statements: () => number } {
     count += 1
     throw error
   }
-  return { creates: new Creates({ write } as unknown as Pool), statements: () => count }
+  return { creates: gatherCreates({ write } as unknown as Pool), statements: () => count }
 }
 
 it('Creates of one turn share a statement, up to a thousand', async () => {
@@ -72,7 +72,7 @@ describe('Creates of one turn, when their statement fails', () => {
       return names.map(() => ({ id: (lastId += 1n) }))
     }
     const write = (work: (sql: object) => Promise<unknown>) => work({ unsafe })
-    const creates = new Creates({ write } as unknown as Pool)
+    const creates = gatherCreates({ write } as unknown as Pool)
     assert.deepEqual(
       await Promise.all([creates.add({ newPet: rex }), creates.add({ newPet: rex }), creates.add({ newPet: rex })]),
       [1n, 2n, 3n],

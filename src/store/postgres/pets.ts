@@ -162,29 +162,27 @@ async function withFreeIds<T>(pool: Pool, create: () => Promise<T>): Promise<T> 
  */
 const CREATES_PER_STATEMENT = 1000
 
+export type Creates = ReturnType<typeof gatherCreates>
+
 /** Inserts the animals that arrive in one turn of the event loop with one statement, so one round trip and one commit. */
-export class Creates {
-  readonly #pool: Pool
-  readonly commits: CommitStats = { commits: 0, writes: 0 }
-  /** Resolves with the animal's id once it is committed. */
-  readonly add = together<NewRow, bigint>((rows) => this.#insertAll(rows), CREATES_PER_STATEMENT)
+export function gatherCreates(pool: Pool) {
+  const commits: CommitStats = { commits: 0, writes: 0 }
 
-  constructor(pool: Pool) {
-    this.#pool = pool
-  }
-
-  async #insertAll(rows: readonly NewRow[]): Promise<readonly (bigint | Promise<bigint>)[]> {
+  async function insertAll(rows: readonly NewRow[]): Promise<readonly (bigint | Promise<bigint>)[]> {
     try {
-      const ids = await withFreeIds(this.#pool, () => this.#pool.write((sql) => insert(sql, rows)))
-      this.commits.commits += 1
-      this.commits.writes += rows.length
+      const ids = await withFreeIds(pool, () => pool.write((sql) => insert(sql, rows)))
+      commits.commits += 1
+      commits.writes += rows.length
       return ids
     } catch (error) {
       // One bad row must not fail the others, so each is inserted alone. After any other error the batch may be stored.
       if (rows.length === 1 || !isBadRow(error)) throw error
-      return rows.map(async (row) => (await this.#insertAll([row]))[0]!)
+      return rows.map(async (row) => (await insertAll([row]))[0]!)
     }
   }
+
+  /** `add` resolves with the animal's id once it is committed. */
+  return { commits, add: together<NewRow, bigint>(insertAll, CREATES_PER_STATEMENT) }
 }
 
 const NEW = NEW_COLUMNS.join()

@@ -9,7 +9,7 @@ import { parseConnection } from './pool/connection-settings.ts'
 import { asStoreFailure } from './pool/failures.ts'
 import { findPartitions, migrate } from './migrate.ts'
 import { repairIds } from './ids.ts'
-import { Creates, findCreateFault, postgresPets } from './pets.ts'
+import { findCreateFault, gatherCreates, postgresPets } from './pets.ts'
 import { Pool } from './pool.ts'
 import { postgresRecords } from './records.ts'
 import { findMissingRights } from './rights.ts'
@@ -60,7 +60,7 @@ export async function openPostgresStore(
     throw error
   }
   isOpen = true
-  const creates = new Creates(pool)
+  const creates = gatherCreates(pool)
   const sql = postgresSql(pool)
   let told: string | undefined
   return {
