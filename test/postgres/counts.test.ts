@@ -26,7 +26,7 @@ async function openCounts() {
     ...opened,
     pool,
     /** Settles the counts as `settleCounts` does. */
-    settle: (settledMs?: number) => pool.write((database) => settleCounts(database, settledMs)),
+    settle: (settledMs?: number) => pool.writeTransaction((database) => settleCounts(database, settledMs)),
     aMinuteLater: () => sql`UPDATE pet_counts_progress SET next_noted_at = next_noted_at - 61000`,
     /** How many animals the kept counts have. */
     kept,

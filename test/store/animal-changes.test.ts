@@ -175,7 +175,7 @@ for (const engine of ENGINES) {
           engine.name === 'SQLite'
             ? undefined
             : connectTo(database.url, { max: 1, types: { bigint: connectTo.BigInt } })
-        const settle = async () => sql && (await settleCounts(sql as never, -1))
+        const settle = async () => sql?.begin((transaction) => settleCounts(transaction as never, -1))
         const first = await create(store, 40)
         await settle()
         await settle()

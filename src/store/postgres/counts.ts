@@ -4,7 +4,7 @@
 // what a copy writes up to it.
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
-import { type Database, inTransaction } from './pool/connection.ts'
+import type { Database } from './pool/connection.ts'
 import { lockSettled, noteNewest } from './settled-ids.ts'
 
 /** How many ids are counted in one statement: enough for a busy minute, few enough to be fast. */
@@ -26,19 +26,17 @@ export async function countPets(sql: Database): Promise<Record<PetStatus, number
 }
 
 /** Adds settled animals to the counts, in one instance at a time. Resolves with true if more animals are to be added. */
-export function settleCounts(sql: Database, settledMs?: number): Promise<boolean> {
-  return inTransaction(sql, async (transaction) => {
-    const settled = await lockSettled(transaction, settledMs)
-    if (settled === undefined) return false
-    const { untilId, settledId } = settled
-    const reached = settledId - untilId > STEP ? untilId + BigInt(STEP) : settledId
-    await transaction`
-      UPDATE pet_counts SET count = pet_counts.count + added.count
-      FROM (SELECT status, count(*) AS count FROM pets WHERE id > ${untilId} AND id <= ${reached} GROUP BY status) AS added
-      WHERE pet_counts.status = added.status`
-    await transaction`UPDATE pet_counts_progress SET until_id = ${reached}`
-    if (reached < settledId) return true
-    await noteNewest(transaction)
-    return false
-  })
+export async function settleCounts(transaction: Database, settledMs?: number): Promise<boolean> {
+  const settled = await lockSettled(transaction, settledMs)
+  if (settled === undefined) return false
+  const { untilId, settledId } = settled
+  const reached = settledId - untilId > STEP ? untilId + BigInt(STEP) : settledId
+  await transaction`
+    UPDATE pet_counts SET count = pet_counts.count + added.count
+    FROM (SELECT status, count(*) AS count FROM pets WHERE id > ${untilId} AND id <= ${reached} GROUP BY status) AS added
+    WHERE pet_counts.status = added.status`
+  await transaction`UPDATE pet_counts_progress SET until_id = ${reached}`
+  if (reached < settledId) return true
+  await noteNewest(transaction)
+  return false
 }

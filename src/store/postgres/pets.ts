@@ -72,7 +72,7 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
 
     countByStatus: () => pool.read(countPets),
 
-    settleCounts: () => pool.write(settleCounts),
+    settleCounts: () => pool.writeTransaction(settleCounts),
   }
 }
 
