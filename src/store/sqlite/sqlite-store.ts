@@ -60,18 +60,14 @@ function countVersions(db: DatabaseSync, transactions: Transactions): () => numb
   dataVersion.setReturnArrays(true)
   let seen: number | undefined
   let otherChanges = 0
-
-  /** Returns a number that differs after every commit of another connection; undefined while a lock prevents reading it. */
-  function readDataVersion(): number | undefined {
-    try {
-      return (dataVersion.get() as unknown as [number])[0]
-    } catch {
-      return undefined
-    }
-  }
-
   return () => {
-    const current = readDataVersion()
+    let current: number | undefined
+    try {
+      // Differs after every commit of another connection.
+      ;[current] = dataVersion.get() as unknown as [number]
+    } catch {
+      // While a lock prevents reading it, anything may have changed.
+    }
     if (current === undefined || current !== seen) otherChanges += 1
     seen = current
     return transactions.synced.commits + otherChanges
