@@ -70,12 +70,17 @@ export class Transactions {
 
   /** Runs `work` inside a transaction and resolves with its result once the commit is durable. Moves the store's version. */
   write<T>(work: () => T): Promise<T> {
-    return this.#add(work, runEach<T>)
+    return this.writeTogether(work, runEach<T>)
   }
 
   /** Like `write`, for items that `all` writes together at less cost; it returns the result of each. */
   writeTogether<I, T>(item: I, all: (items: readonly I[]) => readonly T[]): Promise<T> {
-    return this.#add(item, all)
+    if (this.#state.name !== 'open') return Promise.reject(this.#state.refusal)
+    if (this.#closed !== undefined) return Promise.reject(new StoreUnavailable('the database is closed'))
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.add({ item, all, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS.call })
+      if (this.#phase === 'idle') void this.#writeAll()
+    })
   }
 
   /**
@@ -117,15 +122,6 @@ export class Transactions {
   /** Refuses all calls for good, after a failed sync in another process. */
   giveUp(error: unknown): void {
     this.#refuse('broken', error)
-  }
-
-  #add<I, T>(item: I, all: (items: readonly I[]) => readonly T[]): Promise<T> {
-    if (this.#state.name !== 'open') return Promise.reject(this.#state.refusal)
-    if (this.#closed !== undefined) return Promise.reject(new StoreUnavailable('the database is closed'))
-    return new Promise<T>((resolve, reject) => {
-      this.#queue.add({ item, all, resolve, reject, deadline: performance.now() + LOCK_WAIT_MS.call })
-      if (this.#phase === 'idle') void this.#writeAll()
-    })
   }
 
   /** Writes batch after batch until nothing is left to write. */
