@@ -185,7 +185,6 @@ export class Connections {
 
   /** How many of the waiting calls could run if they had a connection. */
   #wanted(): number {
-    if (this.#waiting.isEmpty) return 0
     return this.#waiting.count('read') + Math.min(this.#waiting.count('write'), Math.max(0, this.#writeRoom))
   }
 
@@ -220,7 +219,6 @@ export class Connections {
 
   /** Hands idle connections to the calls that have waited longest, and opens more for the rest. */
   #serveWaiting(): void {
-    if (this.#waiting.isEmpty) return
     for (const idle of this.#states.all('idle')) {
       const call = this.#waiting.next(this.#writeRoom > 0)
       if (call === undefined) return

@@ -24,7 +24,7 @@ describe('calls that wait for a connection', () => {
         act(calls)
         const later = assert.rejects(calls.add(kind, false, 60_000, busy), closed)
         mock.timers.tick(3 * LIMIT_MS)
-        assert.deepEqual([calls.count(kind), calls.isEmpty], [1, false])
+        assert.equal(calls.count(kind), 1)
         calls.refuseAll(closed)
         await later
       })
@@ -41,6 +41,6 @@ describe('calls that wait for a connection', () => {
     for (const kind of kinds) calls.add(kind, false, 60_000, busy).catch(() => {})
     const served = (...mayWrite: boolean[]) => mayWrite.map((may) => calls.next(may)?.since)
     assert.deepEqual(served(true, true, false, true, true, false, true), [0, 1, 3, 2, 4, undefined, 5])
-    assert.deepEqual([calls.isEmpty, calls.next(true)], [true, undefined])
+    assert.equal(calls.next(true), undefined)
   })
 })

@@ -14,10 +14,6 @@ interface WaitingCall extends PromiseWithResolvers<Connection> {
 export class WaitingCalls {
   readonly #queues: Record<Kind, WaitingCall[]> = { read: [], write: [] }
 
-  get isEmpty(): boolean {
-    return this.#queues.read.length === 0 && this.#queues.write.length === 0
-  }
-
   count(kind: Kind): number {
     return this.#queues[kind].length
   }
