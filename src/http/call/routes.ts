@@ -93,17 +93,14 @@ export function isRead(method: string | undefined): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-/** Returns the HTTP methods that a route of this method accepts: a GET route also accepts HEAD. */
-function methodsOf(method: string): string[] {
-  return method === 'GET' ? ['GET', 'HEAD'] : [method]
+/** Returns the `Allow` header of these routes: one for GET also accepts HEAD. */
+function allowHeader(routes: readonly { method: string }[]): string {
+  const methods = routes.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  return [...new Set(['OPTIONS', ...methods])].toSorted().join(', ')
 }
 
 /** The `Allow` header of the server as a whole, for `OPTIONS *`. */
-export const ALL_METHODS = allowHeader(['OPTIONS', ...OPERATIONS.flatMap(({ method }) => methodsOf(method))])
-
-function allowHeader(methods: Iterable<string>): string {
-  return [...new Set(methods)].toSorted().join(', ')
-}
+export const ALL_METHODS = allowHeader(OPERATIONS)
 
 /** Returns the answer for a request that is for no operation and no route of the table. */
 export function unrouted(call: PageCall, table: Table<PageRoute>, { notFound }: Pages): Result | Promise<Answer> {
@@ -133,8 +130,7 @@ export function methodNotAllowed(method: string, path: string, allow: string): R
 
 function allowedMethods(path: string, table: Table<PageRoute>): string | undefined {
   const matching = [...OPERATION_TABLE, ...table].filter(({ pattern }) => pattern.test(normalForm(path)))
-  if (matching.length === 0) return undefined
-  return allowHeader(['OPTIONS', ...matching.flatMap(({ method }) => methodsOf(method))])
+  return matching.length === 0 ? undefined : allowHeader(matching)
 }
 
 /** Returns whether this is a CORS preflight: a browser sends one before a page's cross-origin request. */
