@@ -44,13 +44,13 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
 
   const get: PetStore['get'] = (id) =>
     transactions.read(() => {
-      const row = byId.get(id) as PetRow | undefined
+      const row = byId.get(id) as ColumnValue[] | undefined
       return row && petOf(row)
     })
 
-  function readPage(page: Page): PetRow[] {
+  function readPage(page: Page): ColumnValue[][] {
     const { text, values } = sqlitePage(page)
-    return preparePage(text).all(...values, page.limit) as unknown[] as PetRow[]
+    return preparePage(text).all(...values, page.limit) as unknown[] as ColumnValue[][]
   }
 
   /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
@@ -122,8 +122,6 @@ export function sqlitePage({ select, where = 'TRUE', filters, before, after }: P
   return { text: `${select} WHERE ${conditions.join(' AND ')} ORDER BY id ${order} LIMIT 0 + ?`, values }
 }
 
-type PetRow = ColumnValue[]
-
 const FIND_RECORD = `
   SELECT fingerprint, pet_id AS "petId" FROM idempotency_records WHERE account_id = ? AND key = ? AND created_at >= ?`
 /** Replaces a record that has expired. */
@@ -147,8 +145,8 @@ const WORDS = `
 function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
   const prepare = rememberStatements((sql) => prepareRows(db, sql))
 
-  function all(sql: string, ...values: (string | bigint | number)[]): PetRow[] {
-    return prepare(sql).all(...values) as unknown[] as PetRow[]
+  function all(sql: string, ...values: (string | bigint | number)[]): ColumnValue[][] {
+    return prepare(sql).all(...values) as unknown[] as ColumnValue[][]
   }
 
   function add(word: string, id: bigint): void {

@@ -37,10 +37,7 @@ export async function distribute(url: string, shards: number, say: Say): Promise
 async function moveAlone(sql: Database, shards: number, say: Say): Promise<void> {
   const lack = (await findMigrationObstacle(sql))?.found
   if (lack) throw new CannotOpenStore(`PostgreSQL: ${lack}. Run the command as the owner of the tables.`)
-  const done = await withLock(sql, async () => {
-    await move(sql, shards, say)
-    return true
-  })
+  const done = await withLock(sql, () => move(sql, shards, say).then(() => true))
   if (!done) throw new CannotOpenStore('Another process migrates or distributes. Run the command again later.')
 }
 
