@@ -83,8 +83,7 @@ async function applyTogether(sql: Database, migrations: readonly Migration[]): P
       // Read again under the lock: another instance may have migrated in the meantime.
       const step = untilIndex(await lackingMigrations(database, migrations))
       for (const migration of step) {
-        const isIndex = migration.concurrentIndex !== undefined
-        const statements = isIndex ? migration.sql.replace(/^(CREATE .*INDEX) CONCURRENTLY/m, '$1') : migration.sql
+        const statements = migration.sql.replace(/^(CREATE .*INDEX) CONCURRENTLY/m, '$1')
         await apply(database, migration, () => database.unsafe(statements))
       }
       return step
