@@ -58,7 +58,7 @@ describe('readConfig', () => {
 
   const BASE_URL = 'https://pets.example/v1'
   /** Which texts name a database is decided, and tested, in store/database/database-address.ts. */
-  const accepted: Partial<Record<keyof Config, Record<string, unknown>>> = {
+  const accepted: Record<SettingName, Record<string, unknown>> = {
     port: { 0: 0, 65_535: 65_535, '00080': 80 },
     database: { 'sqlite:/srv/pets.db': { engine: 'sqlite', path: '/srv/pets.db' } },
     baseUrl: { [BASE_URL]: BASE_URL, 'http://localhost:80/a/v1': 'http://localhost/a/v1' },
@@ -90,6 +90,23 @@ describe('readConfig', () => {
         assert.deepEqual(from({ [variable]: value })[name], expected, value)
     })
   }
+
+  it('accepts the whole range that a setting says it allows, and nothing beyond', () => {
+    const ranges = Object.values(SETTINGS).flatMap(({ variable, allowed }) =>
+      Array.from(allowed.matchAll(/ from (\d+) to (\d+)/g), ([, min, max]) => ({
+        variable,
+        ends: [min, max].map(Number),
+      })),
+    )
+    assert.ok(ranges.length > 4)
+    for (const {
+      variable,
+      ends: [min, max],
+    } of ranges) {
+      for (const value of [min!, max!]) from({ [variable]: `${value}` })
+      for (const value of [min! - 1, max! + 1]) assert.throws(() => from({ [variable]: `${value}` }), BadSetting)
+    }
+  })
 
   const bases = ['', '/v1/', '/apiv1', '/v1?x', '/v1#x'].map((end) => `https://pets.example${end}`)
   const users = ['u:p', 'u', ':p'].map((user) => `https://${user}@pets.example/v1`)

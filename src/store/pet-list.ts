@@ -5,7 +5,7 @@ import { COUNTED_MOST } from './category-store.ts'
 import { type ColumnValue, PET_ROW, petOf } from './pet-columns.ts'
 import type { Row } from './sql.ts'
 
-const IN_SHOP: readonly PetStatus[] = ['available', 'pending']
+const IN_SHOP = PET_STATUSES.filter((status) => status !== 'sold')
 
 /** A list for the console, which can also ask for one category, and for what is in the shop where it asks for no status. */
 export interface PetList extends ListQuery {

@@ -1,7 +1,7 @@
 // Many animals of the list at once: what is done to those that are ticked, what is left alone, and what can be undone.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
+import { type NewPet, PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
 import { type ConsoleClient, hiddenIn, signedIn, signedInAs, signedInManager } from '../harness/console-client.ts'
 import { describeService } from '../harness/harness.ts'
 
@@ -32,6 +32,12 @@ describeService('Many animals at once', (service) => {
     const { shown: _last, ...others } = hiddenIn(notice)
     return send(client, [...Object.entries(others), ...shown])
   }
+
+  it('can get each status', async () => {
+    await addAll([{}])
+    const { body } = await (await signedIn(service())).get('/animals')
+    for (const status of PET_STATUSES) assert.match(body, new RegExp(`name="status" value="${status}"`))
+  })
 
   it('are sold, each by a change of its own, and one Undo gives each its former status back', async () => {
     const ids = await addAll([{}, { status: 'pending' }, { status: 'sold' }, { name: 'Not ticked' }])

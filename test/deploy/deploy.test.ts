@@ -378,6 +378,12 @@ describe('the deployment', () => {
   it('has one set of alerts: the rules of Kubernetes are made from those of Prometheus, which promtool tries', () => {
     const made = read('deploy/kubernetes/monitoring/prometheus-rule.yaml')
     assert.equal(made, prometheusRule(), 'run npm run drill check-alerts')
+    const tried = new Set(read('deploy/alerts.test.yaml').match(/(?<=alertname(?:: |="))\w+/g))
+    const alerts = read('deploy/alerts.yaml').match(/(?<=- alert: )\w+/g)!
+    assert.deepEqual(
+      alerts.filter((alert) => !tried.has(alert)),
+      [],
+    )
     if (spawnSync('promtool', ['--version']).error !== undefined) return
     const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', 'deploy/alerts.test.yaml'], {
       cwd: new URL('../..', import.meta.url),

@@ -71,7 +71,8 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
     running.store.pets.settleCounts = () => Promise.resolve(false)
     running.store.accounts.recordUsage = () => Promise.resolve()
   }
-  await until(() => running.store.ping().then(() => true), 'the database is open')
+  // A schema that lacks something ends the service at once.
+  await Promise.race([until(() => running.store.ping().then(() => true), 'the database is open'), running.broken])
   const { account, apiKey, key } = await makeKey(running)
   if (options.chores === false)
     await until(() => !running.store.connections()?.inUse, 'what the service does at its start is over')
@@ -193,13 +194,17 @@ const OF_HTTP = new Set(['date', 'connection', 'keep-alive', 'content-length', '
 
 const described = new Map(OPERATIONS.map((operation) => [operation.id as string, responsesOf(operation)]))
 
-/** Checks that the answer of an operation has a status and headers that the OpenAPI document describes. */
+/** Checks that the answer of an operation has a status, an error code and headers that the OpenAPI document describes. */
 function assertDocumented(method: string, { url, status, headers }: Response): void {
   const { pathname } = new URL(url)
   const operation = findOperation(method, originForm(pathname))?.operation
   if (operation === undefined) return
-  const answer = described.get(operation.id)![status] as { headers: Record<string, object> } | undefined
+  const answer = described.get(operation.id)![status] as
+    { headers: object; content?: Record<string, { examples?: object }> } | undefined
   assert.ok(answer, `undocumented status ${status} of ${operation.id}`)
+  const code = /#(\w+)>; rel="help"/.exec(headers.get('link') ?? '')?.[1]
+  const codes = answer.content?.['application/json']?.examples ?? {}
+  assert.ok(code === undefined || code in codes, `undocumented error code ${code} of ${operation.id}`)
   const documented = new Set(Object.keys(answer.headers).map((name) => name.toLowerCase()))
   for (const name of headerNames(headers))
     assert.ok(documented.has(name), `undocumented header ${name} of ${operation.id}, ${status}`)

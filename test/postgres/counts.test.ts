@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import type { PetStatus } from '../../src/contract/pets.ts'
+import { PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
 import { parseConnection } from '../../src/store/postgres/pool/connection-settings.ts'
 import type { Database } from '../../src/store/postgres/pool/connection.ts'
 import { settleCounts } from '../../src/store/postgres/counts.ts'
@@ -35,6 +35,12 @@ async function openCounts() {
 }
 
 describe('the counts by status on PostgreSQL', { concurrency: false }, () => {
+  it('have a row for each status, which settled animals are added to', async () => {
+    await using opened = await openCounts()
+    const rows = await opened.sql<{ status: PetStatus }[]>`SELECT status FROM pet_counts`
+    assert.deepEqual(rows.map(({ status }) => status).toSorted(), PET_STATUSES.toSorted())
+  })
+
   it('count an animal once, settled or not, also one that is committed late, changed or removed by hand', async () => {
     await using opened = await openCounts()
     const { store, sql, settle, kept, aMinuteLater } = opened

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import packageJson from '../../package.json' with { type: 'json' }
 import { LIST_PARAMETERS, FILTER_NAMES } from '../../src/contract/list-query.ts'
 import { BASE_PATH, longDate, OPERATIONS, VERSION } from '../../src/contract/operations.ts'
-import { FIELD_NAMES, INT64_FIELDS } from '../../src/contract/pets.ts'
+import { FIELD_NAMES, INT64_FIELDS, PET_STATUSES } from '../../src/contract/pets.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { ROUTES } from '../../src/console/console.ts'
 import { type Setting, SETTINGS } from '../../src/config.ts'
@@ -72,6 +72,7 @@ describe('the documents', () => {
       ]),
       ['README.md', rowOf('listPets'), quoted(LIST_PARAMETERS.map(({ name }) => name))],
       ['README.md', rowOf('createPet'), quoted(FIELD_NAMES)],
+      ['README.md', rowOf('listPets'), PET_STATUSES],
       ['README.md', '| **64-bit integers** ', quoted(INT64_FIELDS)],
       ['docs/threat-model.md', '**API3 ', quoted(FIELD_NAMES)],
       ['docs/compatibility.md', ' are int64.', quoted(INT64_FIELDS)],

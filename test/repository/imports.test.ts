@@ -4,6 +4,9 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { SETTINGS } from '../../src/config.ts'
+import { ERRORS } from '../../src/contract/errors.ts'
+import { OPERATIONS } from '../../src/contract/operations.ts'
 
 const SRC = fileURLToPath(new URL('../../src/', import.meta.url))
 const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter(
@@ -203,6 +206,21 @@ describe('What nothing uses', () => {
     const reached = new Set(['main.ts', 'worker.ts', ...files.flatMap(importsOf)])
     assert.deepEqual(
       files.filter((file) => !reached.has(file)),
+      [],
+    )
+  })
+
+  /** Returns the names that are only in the place that lists them. */
+  const unread = (names: readonly string[], place: string) => {
+    const texts = files.filter((file) => !file.startsWith(place)).map(textOf)
+    return names.filter((name) => !texts.some((text) => new RegExp(`\\b${name}\\b`).test(text)))
+  }
+
+  it('is no setting and no error code', () => {
+    assert.deepEqual(unread(Object.keys(SETTINGS), 'config.ts'), [])
+    const ofBodies: unknown[] = OPERATIONS.map(({ body }) => body?.invalid)
+    assert.deepEqual(
+      unread(Object.keys(ERRORS), 'contract/').filter((code) => !ofBodies.includes(code)),
       [],
     )
   })

@@ -231,7 +231,7 @@ describe('A page of one category', () => {
 
   it('is read by the index of each status on SQLite, like what is in the shop', () => {
     for (const page of pagesOfList({ inShop: true, limit, before: 9n }))
-      assert.equal(planOf(page), 'SEARCH pets USING COVERING INDEX pets_by_status (status=? AND id<?)')
+      assert.match(planOf(page), /^SEARCH pets USING COVERING INDEX \w+ \(status=\? AND id<\?\)$/)
   })
 
   it('is counted by an index on SQLite', () => {

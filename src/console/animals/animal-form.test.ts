@@ -3,17 +3,23 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { CategoryNames } from '../../contract/category-name.ts'
 import { InvalidFields } from '../../contract/errors.ts'
-import type { FieldName } from '../../contract/pets.ts'
+import { type FieldName, PET_STATUSES } from '../../contract/pets.ts'
+import { readOwnFile } from '../../own-files.ts'
 import { animalField, readAnimal } from './animal-form.ts'
 
-const typed = { name: 'Rex', categoryId: '3', status: 'sold' }
+const typed: Partial<Record<FieldName, string>> = { name: 'Rex', categoryId: '3', status: 'sold' }
 const categories = new CategoryNames(
   Object.entries({ 3: 'Cats', 4: 'Dogs', 5: 'Cats (12)', 7: '1e2' }).map(([number, name]) => ({
     number: BigInt(number),
     name,
   })),
 )
-const read = (changes: Partial<typeof typed>) => readAnimal((name) => ({ ...typed, ...changes })[name], categories)
+const read = (changes: typeof typed) => readAnimal((name) => ({ ...typed, ...changes })[name] ?? '', categories)
+
+it('Each status has a look of its own', () => {
+  const styles = readOwnFile('console/assets/console.css').toString()
+  for (const status of PET_STATUSES) assert.match(styles, new RegExp(`\\.mark\\.${status} \\{`))
+})
 
 describe('The form of an animal', () => {
   it('is read as the API reads an animal; blanks around a number do not count, and an empty status is the default', () => {
