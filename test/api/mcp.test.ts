@@ -6,6 +6,7 @@ import { argumentName, bodySchema, toolsAt } from '../../src/http/mcp/tools.ts'
 import { until } from '../../assurance/harness/until.ts'
 import {
   callExample,
+  restoreExample,
   countPets,
   describeService,
   expectError,
@@ -44,7 +45,9 @@ describeService('An agent', (service) => {
       const required = operation.parameters.filter((parameter) => parameter.required)
       const args = Object.fromEntries(required.map((parameter) => [argumentName(parameter), parameter.example]))
       const { structuredContent } = await agent.call(operation.id, { ...args, ...(operation.body?.example as object) })
-      const direct = (await (await callExample(service(), operation)).json()) as object
+      if (operation.method === 'DELETE') await restoreExample(service())
+      const answer = await callExample(service(), operation)
+      const direct = answer.status === 204 ? {} : ((await answer.json()) as object)
       const expected: Record<string, unknown> = Array.isArray(direct) ? { items: direct } : { ...direct }
       // Two creates have two ids.
       if (operation.method === 'POST') expected['id'] = structuredContent!['id']
@@ -276,7 +279,9 @@ describe('A tool', () => {
     })
 
     it(`returns what its operation returns: ${operation.id}`, () => {
-      const { example } = operation.success.content!
+      const { content } = operation.success
+      if (content === undefined) return assert.equal(tool.outputSchema, undefined)
+      const { example } = content
       const result = Array.isArray(example) ? { items: example, nextCursor: 'x' } : (example as object)
       assert.ok(isValid(DOCUMENT, tool.outputSchema, result))
       const int64 = JSON.parse(JSON.stringify(result).replace(/"id":\d+/, `"id":"${INT64_MAX}"`)) as object
