@@ -19,8 +19,8 @@ export interface Command {
   /** One or two words, such as "key create". */
   name: string
   summary: string
-  /** Names of the positional arguments, such as EMAIL. */
-  takes: readonly string[]
+  /** Names of the positional arguments, such as EMAIL; none by default. */
+  takes?: readonly string[]
   options: Record<string, Option>
   examples: readonly string[]
   run(input: Input): Promise<void>

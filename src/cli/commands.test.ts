@@ -12,7 +12,7 @@ function wordsOf(example: string): string[] {
 
 describe('Every command', () => {
   for (const command of COMMANDS) {
-    const { name, summary, options, examples, takes } = command
+    const { name, summary, options, examples, takes = [] } = command
     it(`has examples that work as they are, and says what each option means: ${name}`, () => {
       assert.ok(examples.length > 0)
       for (const example of examples) {

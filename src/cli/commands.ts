@@ -71,7 +71,7 @@ export function unknownCommand(words: readonly string[]): string {
 type Parsed = Pick<Input, 'positionals' | 'flags' | 'switches'>
 
 /** Reads options and positional arguments; throws `UsageError`. */
-export function parseWords({ name, takes, options }: Command, words: readonly string[]): Parsed {
+export function parseWords({ name, takes = [], options }: Command, words: readonly string[]): Parsed {
   const typeOf = ({ value }: Option) => ({ type: value === undefined ? ('boolean' as const) : ('string' as const) })
   // Not strict: the messages of parseArgs suggest nothing, and may repeat a password.
   const { tokens, positionals: given } = parseArgs({

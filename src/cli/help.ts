@@ -7,7 +7,7 @@ export function overview(commands: readonly Command[], program: string): string 
   const rows = [
     ...commands.map(({ name, summary }) => [name, summary]),
     ['help [COMMAND]', 'Show this page, or the help of a command or of a group such as key'],
-    ['--version', 'Show the version of the interface'],
+    ['--version', 'Show the version of this program'],
   ]
   const examples = [
     'petstore serve --port 8080',
@@ -36,7 +36,7 @@ export function groupHelp(commands: readonly Command[], program: string): string
   ].join('\n')
 }
 
-export function helpFor({ name, summary, takes, options, examples }: Command, program: string): string {
+export function helpFor({ name, summary, takes = [], options, examples }: Command, program: string): string {
   const rows = Object.entries(options).flatMap(([option, { value, meaning, notes }]) => {
     const usage = value === undefined ? `--${option}` : `--${option} ${value}`
     return notes === undefined

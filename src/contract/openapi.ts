@@ -96,14 +96,14 @@ function server(environment: Environment, url: string | undefined, variable: str
 }
 
 function describeOperation(operation: Operation): object {
-  const { id, tag, summary, parameters, body, conditional, deprecation } = operation
+  const { id, method, tag, summary, parameters, body, deprecation } = operation
   return {
     operationId: id,
     tags: [tag],
     summary,
     description: descriptionOf(operation),
     ...(deprecation && { deprecated: true }),
-    parameters: [...parameters, ...(conditional ? [ifNoneMatch] : []), rehearse].map(disableExample),
+    parameters: [...parameters, ...(method === 'GET' ? [ifNoneMatch] : []), rehearse].map(disableExample),
     ...(body && { requestBody: { required: true, content: json({ schema: body.schema, example: body.example }) } }),
     responses: responsesOf(operation),
   }
@@ -184,8 +184,8 @@ const ERROR_DESCRIPTIONS: Partial<Record<ErrorStatus, string>> = {
 }
 
 export function responsesOf(operation: Operation): Record<string, object> {
-  const { success, conditional, refusals } = operation
-  const validator: readonly HeaderName[] = conditional ? ['ETag'] : []
+  const { method, success, refusals } = operation
+  const validator: readonly HeaderName[] = method === 'GET' ? ['ETag'] : []
   const headers = headersOf(operation, [...RATE, ...validator, ...(success.headers ?? [])])
   const responses: Record<string, object> = {
     [success.status]: {
@@ -194,7 +194,7 @@ export function responsesOf(operation: Operation): Record<string, object> {
       ...(success.content && { content: json(success.content) }),
     },
   }
-  if (conditional) responses[304] = { description: 'Not modified since the ETag in If-None-Match', headers }
+  if (method === 'GET') responses[304] = { description: 'Not modified since the ETag in If-None-Match', headers }
   const byStatus = Map.groupBy([...refusals, ...COMMON_REFUSALS], (code) => ERRORS[code].status)
   for (const [status, codes] of [...byStatus].toSorted(([a], [b]) => a - b)) {
     const rate = BEFORE_RATE.has(status) ? [] : RATE

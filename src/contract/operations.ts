@@ -78,7 +78,6 @@ const listPets = {
     },
     headers: ['Link'],
   },
-  conditional: true,
   refusals: ['invalid_parameter'],
 } as const satisfies Operation
 
@@ -107,7 +106,6 @@ const createPet = {
     content: { schema: PetSchema, example: EXAMPLE_PET },
     headers: ['Location', 'Idempotent-Replayed'],
   },
-  conditional: false,
   refusals: ['invalid_idempotency_key', 'idempotency_in_progress', 'idempotency_key_reused'],
 } as const satisfies Operation
 
@@ -130,7 +128,6 @@ const getPet = {
     },
   ],
   success: { status: 200, description: 'The animal', content: { schema: PetSchema, example: EXAMPLE_PET } },
-  conditional: true,
   refusals: ['pet_not_found', 'operation_removed'],
   deprecation: {
     since: Date.UTC(2026, 10, 14),
@@ -177,8 +174,6 @@ export interface Operation {
     invalid: ErrorCode
   }
   success: Success
-  /** Whether the operation sends an ETag and evaluates If-None-Match. */
-  conditional: boolean
   /** Errors of this operation, besides those of any operation and those of reading a body. */
   refusals: readonly ErrorCode[]
   deprecation?: Deprecation

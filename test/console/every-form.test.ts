@@ -91,7 +91,7 @@ describeService('Every form of the console', (service) => {
     for (const form of forms.filter(
       ({ client, texts, passwords }) => client === manager && texts.length > 0 && passwords.length === 0,
     ))
-      assert.ok(routeOf(form)?.keepsTyped, `${form.page}: forMembers('POST', …, { keepsTyped: true })`)
+      assert.ok(routeOf(form)?.keepsTyped, `${form.page}: its route needs { keepsTyped: true }`)
   })
 
   it('refuses text that no database can store, and text without an end', async () => {

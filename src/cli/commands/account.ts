@@ -68,7 +68,6 @@ const create: Command = {
 const list: Command = {
   name: 'account list',
   summary: 'List the accounts',
-  takes: [],
   options: STORE_OPTIONS,
   examples: ['petstore account list', 'petstore account list --json'],
   async run(input) {

@@ -21,7 +21,6 @@ import { printJson, printTable, report, showProgress } from '../terminal.ts'
 export const copy: Command = {
   name: 'copy',
   summary: 'Copy a whole store into an empty database, ids and keys included',
-  takes: [],
   options: {
     from: {
       value: 'DATABASE',

@@ -9,7 +9,6 @@ const MOST = 256
 export const distribute: Command = {
   name: 'distribute',
   summary: 'Distribute the animals on PostgreSQL over the nodes of Citus',
-  takes: [],
   options: { shards: { value: 'N', meaning: 'How many shards: two for each node' }, ...STORE_OPTIONS },
   examples: ['petstore distribute --shards 4'],
   async run(input) {

@@ -14,7 +14,6 @@ import { accent, counted, print, printJson, type Terminal } from '../terminal.ts
 export const doctor: Command = {
   name: 'doctor',
   summary: 'Check settings, versions, database and disk, and say what to do',
-  takes: [],
   options: { ...STORE_OPTIONS, ...settingOptions(['environment']) },
   examples: ['petstore doctor', 'petstore doctor --json'],
   async run(input) {

@@ -10,7 +10,6 @@ import { counted, print, printJson, report } from '../terminal.ts'
 const show: Command = {
   name: 'environment show',
   summary: 'Show which environment the database belongs to',
-  takes: [],
   options: STORE_OPTIONS,
   examples: ['petstore environment show'],
   async run(input) {

@@ -14,7 +14,6 @@ function ask(url: string): Promise<IncomingMessage> {
 export const health: Command = {
   name: 'health',
   summary: 'Ask the running service whether it is ready; the exit code is 1 if it is not',
-  takes: [],
   options: settingOptions(['host', 'port', 'adminHost', 'adminPort']),
   examples: ['petstore health', 'petstore health --port 8081'],
   async run({ terminal, config: { host, port, adminHost, adminPort } }) {

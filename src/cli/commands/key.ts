@@ -11,7 +11,6 @@ import { formatTime, isoTime, print, printJson, printTable, report, reportAsIs }
 const create: Command = {
   name: 'key create',
   summary: 'Generate an API key',
-  takes: [],
   options: {
     account: { value: 'EMAIL', meaning: 'Account that the key belongs to' },
     name: { value: 'NAME', meaning: 'Name to recognise the key by' },
@@ -50,7 +49,6 @@ const create: Command = {
 const list: Command = {
   name: 'key list',
   summary: 'List the API keys, redacted',
-  takes: [],
   options: { account: { value: 'EMAIL', meaning: 'Only the keys of this account' }, ...STORE_OPTIONS },
   examples: ['petstore key list', 'petstore key list --account you@example.com --json'],
   async run(input) {

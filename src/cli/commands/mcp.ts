@@ -10,7 +10,6 @@ const TIMEOUT_MS = 60_000
 export const mcp: Command = {
   name: 'mcp',
   summary: 'Connect an agent that starts programs (Model Context Protocol, stdio) to a service',
-  takes: [],
   options: {
     url: {
       value: 'ADDRESS',

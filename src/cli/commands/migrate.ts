@@ -6,7 +6,6 @@ import { printJson, report } from '../terminal.ts'
 export const migrate: Command = {
   name: 'migrate',
   summary: 'Create the database, or upgrade its schema to this version',
-  takes: [],
   options: { ...STORE_OPTIONS, ...settingOptions(['environment']) },
   examples: ['petstore migrate', 'petstore migrate --database sqlite:/srv/petstore.db --environment production'],
   async run(input) {

@@ -4,7 +4,6 @@ import { type Command, settingOptions } from '../command.ts'
 export const openapi: Command = {
   name: 'openapi',
   summary: 'Print the OpenAPI document',
-  takes: [],
   options: settingOptions(['baseUrl', 'stagingBaseUrl']),
   examples: ['petstore openapi > openapi.json'],
   async run({ terminal, config }) {

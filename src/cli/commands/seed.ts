@@ -20,7 +20,6 @@ const BATCH = 500
 export const seed: Command = {
   name: 'seed',
   summary: 'Add made-up animals, for trials and tests; not in production',
-  takes: [],
   options: { count: { value: 'N', meaning: 'How many animals to add' }, ...STORE_OPTIONS },
   examples: ['petstore seed --count 1000'],
   async run(input) {

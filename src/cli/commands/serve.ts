@@ -22,7 +22,6 @@ const START_ENDS_WITHIN_MS = 5000
 export const serve: Command = {
   name: 'serve',
   summary: 'Run the service',
-  takes: [],
   options: settingOptions(Object.keys(SETTINGS) as SettingName[]),
   examples: [
     'petstore serve',

@@ -101,12 +101,18 @@ export interface ConsoleRoute extends Pick<PageRoute, 'method' | 'path' | 'acces
 
 type FormOptions = Pick<ConsoleRoute, 'keepsTyped' | 'takesFile' | 'ifUnavailable'>
 
-export function forMembers(
-  method: 'GET' | 'POST',
+export type MakeRoute<V> = (
+  method: ConsoleRoute['method'],
   path: string,
-  handle: Handle<MemberVisit>,
-  options: FormOptions = {},
-): ConsoleRoute {
+  handle: Handle<V>,
+  options?: FormOptions,
+) => ConsoleRoute
+
+export const forAnyone: MakeRoute<Visit> = (method, path, handle, options) => {
+  return { method, path, access: 'public', handle, ...options }
+}
+
+export const forMembers: MakeRoute<MemberVisit> = (method, path, handle, options) => {
   const withNames = async (visit: Visit) =>
     handle(Object.assign(visit as MemberVisit, { categories: await visit.store.categories.names() }))
   return { method, path, access: 'session', handle: withNames, ...options }
@@ -114,15 +120,6 @@ export function forMembers(
 
 export function isManager({ who }: Visit): boolean {
   return who?.account.role === 'manager'
-}
-
-export function forAnyone(
-  method: 'GET' | 'POST',
-  path: string,
-  handle: Handle<Visit>,
-  options: FormOptions = {},
-): ConsoleRoute {
-  return { method, path, access: 'public', handle, ...options }
 }
 
 /** The client has disconnected, so that work for its answer is abandoned. */
