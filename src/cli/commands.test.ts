@@ -41,7 +41,7 @@ describe('Every command', () => {
     const text = overview(COMMANDS, 'petstore')
     for (const { name, summary } of COMMANDS) assert.match(text, new RegExp(`\n  ${name} +${RegExp.escape(summary)}\n`))
     assert.match(text, /\n {2}help \[COMMAND\] +Show/)
-    assert.match(text, /\n {2}--version +Show/)
+    assert.match(text, /\n {2}--version +Show the version of this program$/m)
   })
 
   it('of a group is in the help of the group', () => {

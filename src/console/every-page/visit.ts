@@ -88,7 +88,7 @@ export interface Download {
 /** `session` is the token for a new cookie, or 'end' to remove the cookie. */
 export type Outcome = (HtmlPage | { redirect: string } | Download) & { session?: string }
 
-export type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
+type Handle<V> = (visit: V) => Outcome | Promise<Outcome>
 
 export interface ConsoleRoute extends Pick<PageRoute, 'method' | 'path' | 'access'> {
   handle: Handle<Visit>
