@@ -41,7 +41,10 @@ export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
   return { ...problemPage(429, 'Too many tries', body), headers }
 }
 
-/** Returns the page that reports an error; throws one that is a bug again. `tried` is the route whose function has thrown it, if one was called. */
+/**
+ * Returns the page that reports an error; throws one that is a bug again. `tried` is the route whose function has thrown it, if one was
+ * called.
+ */
 export function errorPage(error: unknown, { id }: Call, log: Log, tried?: ConsoleRoute): HtmlPage {
   if (error instanceof ClientLeft) return badRequestPage(400, error.message)
   if (error instanceof TooManyHashes) return unavailablePage('Too many people are signing in', UNCHANGED)

@@ -154,8 +154,9 @@ export function prefersHtml({ headers }: IncomingMessage): boolean {
 
 /** Returns whether a refusal of the request is shown as a page. The API, and other paths for programs, answer with an Error body. */
 export function asksForPage(request: IncomingMessage): boolean {
+  if (!prefersHtml(request)) return false
   const path = pathOf(request)
-  return prefersHtml(request) && !isBelowBase(path) && !FOR_PROGRAMS.has(path)
+  return !isBelowBase(path) && !FOR_PROGRAMS.has(path)
 }
 
 /** Returns the path, with an encoded slash or question mark left encoded. */

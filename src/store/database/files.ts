@@ -11,7 +11,10 @@ export function reasonOf({ message }: Error): string {
   return message.replace(/^E[A-Z0-9]+: (.*?)(?:, \w+(?: '.*)?)?$/s, '$1')
 }
 
-/** Reads a regular file in UTF-8, also through a symbolic link. Throws for any other: a pipe could hang the program, a device may have no end, and a setting in UTF-16 would be ignored. */
+/**
+ * Reads a regular file in UTF-8, also through a symbolic link. Throws for any other: a pipe could hang the program, a device may have
+ * no end, and a setting in UTF-16 would be ignored.
+ */
 export function readSmallFile(path: string): string {
   const file = statSync(path)
   if (!file.isFile()) throw new Error('it is a folder, a pipe or a device, not a regular file')
