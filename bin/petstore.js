@@ -16,6 +16,9 @@ const IS_CHECKOUT = existsSync(SOURCE)
 
 // Objects of a request live briefly: a nursery of 8 MB does for them, and takes 15 MB less memory. V8 reads it at its start only.
 const NURSERY = '--max-semi-space-size=8'
+// SIGUSR1 opens Node's debugger to every user of the machine. Node.js 20, which only launches, does not know the option.
+const NO_DEBUGGER = '--disable-sigusr1'
+process.on('SIGUSR1', () => {})
 
 /** @type {{ optionalDependencies: Record<string, string> }} */
 const { optionalDependencies } = require('../package.json')
@@ -32,8 +35,10 @@ const hasSocket = process.env['LISTEN_PID'] === String(process.pid)
 
 if (!isNewEnough) follow(pinnedNode())
 else if (process.execArgv.includes(NURSERY) || hasSocket || !process.execve) await runHere()
-else
-  process.execve(process.execPath, [process.execPath, NURSERY, ...process.execArgv, LAUNCHER, ...process.argv.slice(2)])
+else {
+  const options = [NURSERY, NO_DEBUGGER, ...process.execArgv]
+  process.execve(process.execPath, [process.execPath, ...options, LAUNCHER, ...process.argv.slice(2)])
+}
 
 /** Runs the command line in this process. */
 async function runHere() {
@@ -51,7 +56,7 @@ function stopWithLauncher() {
 
 /** Runs this file on another Node.js, and ends as it ends. Used where a process cannot replace itself. @param {string} node */
 function follow(node) {
-  const child = spawn(node, [NURSERY, LAUNCHER, ...process.argv.slice(2)], {
+  const child = spawn(node, [NURSERY, NO_DEBUGGER, LAUNCHER, ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   })
   for (const signal of /** @type {const} */ (['SIGTERM', 'SIGINT', 'SIGHUP']))

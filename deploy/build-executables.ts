@@ -106,7 +106,7 @@ function build(platform: string): string {
     // A cache of compiled code would save 30 ms of a start, but differs with every build.
     useCodeCache: false,
     // As in bin/petstore.js. Node.js takes no other options: NODE_OPTIONS and arguments like --inspect are not for it.
-    execArgv: ['--max-semi-space-size=8'],
+    execArgv: ['--max-semi-space-size=8', '--disable-sigusr1'],
     execArgvExtension: 'none',
     assets: Object.fromEntries(ownFiles().map((path) => [path, join(ROOT, 'dist', path)])),
   }

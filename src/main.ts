@@ -62,6 +62,8 @@ function stopSignal(): Promise<string> {
       setTimeout(() => STOP_SIGNALS.forEach((name) => process.removeListener(name, stop)), SAME_SIGNAL_MS).unref()
     }
     for (const name of STOP_SIGNALS) process.on(name, stop)
+    // The terminal was closed. It may come several times, from the system and from the shell, so it never ends the process at once.
+    process.on('SIGHUP', stop)
   })
 }
 

@@ -45,8 +45,8 @@ const first = new Channel<FirstProcessMethods>(process, methods)
 // The first process has ended. SIGKILL frees the port for the next instance at once; process.exit would wait for a disk that
 // hangs. Nothing is lost: every acknowledged write is in the database.
 process.on('disconnect', () => process.kill(process.pid, 'SIGKILL'))
-// Ctrl-C in a terminal and systemd send their signal to every process; the first process then stops the workers.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => {})
+// Ctrl-C, a closed terminal and systemd send their signal to every process; the first process then stops the workers.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => {})
 // A failed output must not end the process; the first process reports it (log.ts).
 for (const output of [process.stdout, process.stderr]) output.on('error', () => {})
 

@@ -70,6 +70,8 @@ describe('The executable', () => {
     const served = await serve(folder, { env: { PETSTORE_WORKERS: '2' } })
     const { key } = await makeKeyByProgram(folder)
     const [worker] = workersOf(served)
+    // Opens no debugger.
+    for (const pid of [served.child.pid!, worker!.pid]) process.kill(pid, 'SIGUSR1')
 
     writeFileSync(`${file}-new`, '#!/bin/sh\nexit 7\n', { mode: 0o755 })
     renameSync(`${file}-new`, file)
@@ -85,7 +87,8 @@ describe('The executable', () => {
       assert.equal(status, 200)
     }
     served.child.kill('SIGTERM')
-    assert.equal((await served.ended).code, 0)
+    const { code, stderr } = await served.ended
+    assert.deepEqual([code, stderr], [0, ''])
     rmSync(place, { recursive: true })
   })
 

@@ -31,10 +31,11 @@ describe('petstore on Node.js 20', () => {
     assert.match(wrong.stderr, /^petstore: Name the account/)
   })
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`stops the service in order on ${signal}`, async () => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    it(`stops the service in order on ${signal}, and opens no debugger`, async () => {
       await using folder = await newFolder()
       const served = await serve(folder)
+      served.child.kill('SIGUSR1')
       served.child.kill(signal)
       const { code, stderr } = await served.ended
       assert.deepEqual([code, stderr, hasStopped(served)], [0, '', true])
@@ -156,7 +157,7 @@ describe('petstore on the pinned Node.js', () => {
     const served = await serve(folder)
     const [service, ...others] = processes().filter(({ pid, parent }) => [pid, parent].includes(served.child.pid!))
     assert.deepEqual(others, [])
-    assert.ok(service!.words.includes(NURSERY), service!.words)
+    assert.ok(service!.words.includes(`${NURSERY} --disable-sigusr1`), service!.words)
     served.child.kill('SIGTERM')
     assert.equal((await served.ended).code, 0)
   })

@@ -21,8 +21,8 @@ export interface Terminal {
   nodeVersion: string
   clock: () => number
   /**
-   * Handles SIGTERM and SIGINT from this call on, and resolves with the first of them. Without the call, a signal ends the
-   * process immediately, as does a second one that comes a second later or more.
+   * Handles SIGTERM, SIGINT and SIGHUP from this call on, and resolves with the first of them. Without the call, a signal ends
+   * the process immediately, as does a second SIGTERM or SIGINT that comes a second later or more.
    */
   stopSignal: () => Promise<string>
   /** Ends the process with SIGKILL, for a disk that hangs or has failed (`CannotCloseStore`). */

@@ -3,9 +3,9 @@
 //                   the database answers
 //   starting ───▶ not ready ◀─────────▶ ready
 //                     └─────────┬─────────┘
-//         SIGTERM, if there are ├──▶ draining ─┐ drainSeconds have passed
+// SIGTERM, SIGHUP, if there are ├──▶ draining ─┐ drainSeconds have passed
 //                  drainSeconds │              │
-//    SIGINT, SIGTERM, a failure └──────────────┴──▶ stopping ───▶ stopped
+//         a signal, a failure   └──────────────┴──▶ stopping ───▶ stopped
 //
 // State     | Connections and requests                      | /livez, /readyz  | Lasts
 // starting  | none accepted (listening.ts)                  | no connection    | until the server listens
@@ -153,7 +153,7 @@ export async function serveUntilStopped(
   try {
     signal = await Promise.race([stopSignal, broken])
     // After Ctrl-C (SIGINT) there is no load balancer to wait for.
-    if (signal === 'SIGTERM' && drainSeconds > 0) {
+    if (signal !== 'SIGINT' && drainSeconds > 0) {
       log.notice({ signal, seconds: drainSeconds }, 'draining: not ready, still serving')
       await Promise.race([drain(drainSeconds), broken])
     }

@@ -47,11 +47,14 @@ const PROGRAM = isSea()
   ? WORKER_ARGUMENT
   : fileURLToPath(new URL(`../worker${extname(import.meta.url)}`, import.meta.url))
 
+/** As in bin/petstore.js. */
+const NO_DEBUGGER = '--disable-sigusr1'
+
 /** The executable starts itself; on Linux the file that this process runs, even if another version has taken its place since. */
 const EXECUTABLE = process.platform === 'linux' ? '/proc/self/exe' : process.execPath
 const RUNNER = isSea()
   ? { execPath: EXECUTABLE, argv0: process.argv0, execArgv: [] }
-  : { execArgv: process.execArgv.filter((argument) => argument.startsWith('--max-')) }
+  : { execArgv: [NO_DEBUGGER, ...process.execArgv.filter((argument) => argument.startsWith('--max-'))] }
 
 interface WorkersParts {
   config: Config

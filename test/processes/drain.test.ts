@@ -55,14 +55,18 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
     ])
   })
 
-  for (const second of ['SIGTERM', 'SIGINT'] as const) {
-    it(`ends at once with a second signal, ${second}`, async () => {
+  for (const [first, second] of [
+    ['SIGTERM', 'SIGTERM'],
+    ['SIGHUP', 'SIGINT'],
+  ] as const) {
+    it(`begins with ${first}, and ends at once with a later ${second}`, async () => {
       await using folder = await Folder.create()
       const served = await serve(folder, { env: { PETSTORE_DRAIN_SECONDS: '60' } })
-      served.child.kill('SIGTERM')
+      served.child.kill(first)
       await logs(served, 'draining: not ready, still serving')
       // One that comes with the first counts as the same.
       await until(() => !handles(served.child.pid!, second), 'the next one ends the process')
+      assert.ok(handles(served.child.pid!, 'SIGHUP'), 'a terminal that is closed may send several')
       served.child.kill(second)
       assert.equal((await served.ended).signal, second)
     })

@@ -182,8 +182,11 @@ function killUnlessEnded(pid: number): void {
 describe('A worker that is told to stop', { concurrency: 2 }, () => {
   const SIGNALS: Record<string, (instance: Instance) => Promise<void>> = {
     'alone, which it ignores, and then with the whole service': async ({ worker, first }) => {
-      process.kill(worker, 'SIGTERM')
+      for (const signal of ['SIGUSR1', 'SIGHUP', 'SIGTERM'] as const) process.kill(worker, signal)
       process.kill(first, 'SIGTERM')
+    },
+    'with the whole service by a terminal that is closed': async ({ worker, first }) => {
+      for (const pid of [worker, first]) process.kill(pid, 'SIGHUP')
     },
     'with the whole service by Ctrl-C, which reaches every process,': async ({ worker, first }) => {
       for (const pid of [worker, first]) process.kill(pid, 'SIGINT')
@@ -198,7 +201,8 @@ describe('A worker that is told to stop', { concurrency: 2 }, () => {
       await untilLogged(instance, 'stopping')
       running.send(REX)
       assert.equal((await running.answer()).status, 201)
-      assert.equal((await instance.ended).code, 0)
+      const { code, stderr } = await instance.ended
+      assert.deepEqual([code, stderr], [0, ''])
     })
   }
 

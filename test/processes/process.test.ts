@@ -6,6 +6,8 @@ import { describe, it } from 'node:test'
 import { VERSION } from '../../src/contract/operations.ts'
 import { sqlite } from '../../assurance/harness/engines.ts'
 import { collect } from '../../assurance/harness/processes.ts'
+import { childrenOf, isRunning } from '../../assurance/harness/process-tree.ts'
+import { until } from '../../assurance/harness/until.ts'
 import { BIN, Folder, hasTerminal, makeKey, messages, type Served, serve } from '../harness/command.ts'
 import { create, get, LIVEZ, RawConnection, REX, untilRefused } from '../../assurance/harness/raw-http.ts'
 import { startPetstore } from '../harness/harness.ts'
@@ -103,8 +105,8 @@ describe('petstore serve', { concurrency: 3 }, () => {
     assert.ok(!(await start({})).includes('curl'), 'who has an account has keys of their own')
   })
 
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`stops on ${signal}, also if that comes twice: not ready, what runs is finished and stored, exit code 0`, async () => {
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
+    it(`stops on ${signal}, also if that comes twice, and opens no debugger before: not ready, what runs is finished and stored, exit code 0`, async () => {
       await using folder = await Folder.create([BIN])
       const { key } = await makeKey(folder)
       const served = await serve(folder, { env: { PETSTORE_ADMIN_PORT: '0' } })
@@ -114,6 +116,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
       await idle.ask(LIVEZ)
       // Each comes with a whole request before it: when that is answered, the beginning of the next one was read.
       await running.ask(LIVEZ + create(key).slice(0, -10))
+      served.child.kill('SIGUSR1')
       await probe.ask(LIVEZ + get('/readyz').slice(0, -2))
 
       const started = performance.now()
@@ -210,6 +213,22 @@ if (hasTerminal)
       assert.equal((await ended).code, 0)
       return seen.replaceAll('\r', '')
     }
+
+    it('closes its database in order where the terminal is closed', async () => {
+      await using folder = await Folder.create([BIN])
+      const child = folder.startOnTerminal('serve', { PORT: '0' })
+      child.stdout.on('error', () => {})
+      let seen = ''
+      await new Promise<void>((resolve) => {
+        child.stdout.on('data', (text: Buffer) => /Get a key/.test((seen += text.toString())) && resolve())
+      })
+      const [service] = childrenOf(child.pid!)
+      assert.ok(existsSync(folder.at('data/petstore.db-wal')))
+      // With it ends the terminal.
+      child.kill('SIGKILL')
+      await until(() => !isRunning(service!))
+      assert.ok(!existsSync(folder.at('data/petstore.db-wal')))
+    })
 
     it('greets in aligned lines, with a curl line that works, on the first run', async () => {
       await using folder = await Folder.create([BIN])
