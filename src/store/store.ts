@@ -166,10 +166,11 @@ export class CannotOpenStore extends Error {
 /** The database does not exist, and the caller did not ask to create it. */
 export class NoDatabase extends CannotOpenStore {
   override name = 'NoDatabase'
-  constructor(database: string) {
-    super(
-      `There is no petstore database at ${database}. The service creates one when it starts; --database or DATABASE_URL names another.`,
-    )
+  constructor(
+    database: string,
+    message = `There is no petstore database at ${database}. The service creates one when it starts; --database or DATABASE_URL names another.`,
+  ) {
+    super(message)
   }
 }
 

@@ -105,7 +105,10 @@ for (const engine of ENGINES) {
 
     it('leaves a database that needs a migration as it is', async () => {
       await using database = await engine.newDatabase()
-      if (engine !== postgres) writeFileSync(database.url.slice('sqlite:'.length), '', { mode: 0o600 })
+      if (engine !== postgres) {
+        await askDatabase(database.url, 'PRAGMA journal_mode = WAL')
+        chmodSync(database.url.slice('sqlite:'.length), 0o600)
+      }
       const { code, found } = await examine(database.url)
       assert.deepEqual([code, Object.keys(found), found['Schema']!.found], [0, ['Schema'], `lacks ${MIGRATION_NAMES}`])
       assert.deepEqual(await readSchema(database.url), {})
@@ -141,6 +144,10 @@ describe('petstore doctor', { concurrency: 3 }, () => {
       assert.match(`${told.found[check]?.found} ${told.found[check]?.fix}`, message)
     }
     await problem(`${url}.gone`, 'Database', /petstore\.db\.gone is missing /)
+    for (const name of ['zero.db', 'lost.db-wal']) folder.write(name, name === 'zero.db' ? '' : 'of a lost database')
+    await problem(`sqlite:${folder.at('zero.db')}`, 'Database', /zero\.db is empty, not a store Restore a backup to it/)
+    await problem(`sqlite:${folder.at('lost.db')}`, 'Database', /lost\.db-wal is a log without its database/)
+    await problem(`sqlite:${folder.path}`, 'Database', / is a folder Name the file of the database in it/)
 
     const before = readFileSync(path)
     const file = openSync(path, 'r+')

@@ -6,6 +6,7 @@ import { describe, it } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { atTerminal, Folder, hasTerminal } from '../harness/command.ts'
+import { askDatabase } from '../harness/database-schema.ts'
 import { PASSWORD } from '../harness/harness.ts'
 import { commandsOn, type InProcessOptions, petstore, stopOnceServing } from '../harness/in-process-command.ts'
 
@@ -154,7 +155,8 @@ describe('A suggested command', () => {
     const { stderr } = await commands.call(1, 'serve --environment staging --port 0')
     const command = `petstore environment set staging --database ${url}`
     assert.ok(stderr.endsWith(`To move it to staging, where its keys are refused: ${command}\n`), stderr)
-    const { stdout } = await commands.call(0, `doctor --database sqlite:${folder.write('empty.db', '')}`)
+    await askDatabase(`sqlite:${folder.at('empty.db')}`, 'PRAGMA journal_mode = WAL')
+    const { stdout } = await commands.call(0, `doctor --database sqlite:${folder.at('empty.db')}`)
     assert.ok(stdout.includes(`or run: petstore migrate --database sqlite:${folder.path}/empty.db\n`), stdout)
   })
 })

@@ -173,7 +173,7 @@ describe('petstore backup', { concurrency: 3 }, () => {
     breakRule(folder.at('broken.db'))
     const refusals = {
       'foreign.db': /foreign\.db is a SQLite database of another program/,
-      'nothing.db': /nothing\.db is empty; it holds no petstore database\./,
+      'nothing.db': /nothing\.db is empty, not a store\. Restore a backup to it;/,
       'cut.db': /^petstore: .*damaged/,
       'broken.db': /is damaged: NULL value in pets\.name/,
     }
@@ -273,6 +273,26 @@ describe('petstore restore', { concurrency: 3 }, () => {
     )
     const listed = await service.call('/pets?limit=100', { headers: { Authorization: `Bearer ${made.key}` } })
     assert.partialDeepStrictEqual(await listed.json(), JSON.parse(made.pets))
+  })
+
+  it('takes a file of 0 bytes in its place, but neither a link to nothing nor a log that has lost its database', async () => {
+    await using folder = await withBackup()
+    folder.write('zero.db', '')
+    await folder.commands.call(0, 'restore copy.db --database sqlite:zero.db')
+    assert.equal(await count(folder, 'zero.db', 'pets'), 100)
+    symlinkSync('gone.db', folder.at('link.db'))
+    folder.write('lost.db-wal', 'of a database that is gone')
+    folder.write('none.db', '')
+    folder.write('none.db-wal', 'of a database that is gone')
+    const names = folder.names()
+    const refusals = {
+      'link.db': /link\.db is a symbolic link to a file that does not exist; nothing was changed\./,
+      'lost.db': /lost\.db-wal is a log without its database: .*lost\.db is missing\. The log may hold animals/,
+      'none.db': /none\.db-wal is a log without its database: .*none\.db is empty\. The log may hold animals/,
+    }
+    for (const [name, message] of Object.entries(refusals))
+      await folder.commands.refused(1, `restore copy.db --database sqlite:${name}`, message)
+    assert.deepEqual(folder.names(), names)
   })
 
   it('takes an empty database in its place, but not one with data and not one in use', async () => {

@@ -104,6 +104,21 @@ describe('A database file', { concurrency: 3 }, () => {
     assert.deepEqual(folder.names(), Object.keys(refusals).toSorted())
   })
 
+  it('of 0 bytes, and a log without its database, are refused and left alone: no store begins in their place', async () => {
+    await using folder = await Folder.create()
+    for (const name of ['zero.db', 'lost.db-wal', 'none.db', 'none.db-wal'])
+      folder.write(name, name.endsWith('-wal') ? 'of a database that is gone' : '')
+    const refusals = {
+      'zero.db': /zero\.db is empty, not a store\. Restore a backup to it; or remove it to begin a new store\.\n$/,
+      'lost.db': /lost\.db-wal is a log without its database: .*lost\.db is missing\. /,
+      'none.db': /none\.db-wal is a log without its database: .*none\.db is empty\. /,
+    }
+    for (const line of ['serve --port 0', 'migrate', 'backup copy.db'])
+      for (const [name, message] of Object.entries(refusals))
+        await folder.commands.refused(1, `${line} --database sqlite:${name}`, message)
+    assert.deepEqual(folder.names(), ['lost.db-wal', 'none.db', 'none.db-wal', 'zero.db'])
+  })
+
   it('that can not be written, or whose folder can not, is refused', async () => {
     await using folder = await Folder.create()
     chmodSync(folder.path, 0o755)
@@ -295,6 +310,7 @@ describe('A full disk', { concurrency: 3 }, () => {
     const { code, stderr } = await folder.run(['migrate'], { wrap: ['prlimit', '--fsize=8192'] })
     assert.equal(code, 1)
     assert.match(stderr, /^petstore: Cannot open the database \/.*data\/petstore\.db: .*(?:disk|full)/)
+    assert.deepEqual(readdirSync(folder.at('data')), [], 'no part of a store is left')
   })
 })
 

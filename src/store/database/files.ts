@@ -32,8 +32,7 @@ export async function writeWholeFile<T>(file: string, write: (partial: string) =
     const result = await write(partial)
     sync(partial, 'r+')
     renameSync(partial, file)
-    // Makes the file's name durable. Windows can't open a folder, and keeps names in its journal.
-    if (platform() !== 'win32') sync(dirname(file), 'r')
+    syncFolder(dirname(file))
     return result
   } finally {
     rmSync(partial, { force: true })
@@ -51,6 +50,11 @@ export function isReplaceable(file: string): boolean {
     // Nothing is there, or the attempt to write will fail with the reason.
     return true
   }
+}
+
+/** Makes the names in a folder durable. Windows can't open a folder, and keeps names in its journal. */
+export function syncFolder(path: string): void {
+  if (platform() !== 'win32') sync(path, 'r')
 }
 
 function sync(path: string, mode: 'r' | 'r+'): void {

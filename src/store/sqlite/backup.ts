@@ -1,12 +1,12 @@
 // Backs up a database file while processes write to it, and restores it. A copy with `cp` would miss the data in the -wal file.
-import { existsSync, rmSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, rmSync, statSync } from 'node:fs'
 import { dirname, isAbsolute } from 'node:path'
 import { backup, DatabaseSync } from 'node:sqlite'
 import { LEFT_BEHIND, titleOf, unknownAmong, whyUnknown } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { isReplaceable, reasonOf, writeWholeFile } from '../database/files.ts'
 import { companionsOf, createFile, createFolder, partOfDatabase } from './database-files.ts'
-import { readPragma, refuseForeignFile } from './database.ts'
+import { readPragma, refuseForeignFile, requireUsablePath } from './database.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
 import { readColumns } from './records.ts'
@@ -24,6 +24,7 @@ export async function backUp(path: string, file: string, replace: boolean): Prom
   refuseExisting(file, replace)
   try {
     // Not existsSync: a database that this user may not see is not missing.
+    requireUsablePath(path)
     if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new NoDatabase(path)
     return await writeWholeFile(asPath(file), (partial) => {
       createFile(partial)
@@ -76,6 +77,9 @@ export async function restore(file: string, path: string): Promise<void> {
     // Only the newer program knows which of its tables, like `sessions` here, must not be restored.
     const why = whyUnknown(file, unknownAmong(readColumns(source)))
     if (why !== undefined) throw new CannotOpenStore(why)
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(path))
+      throw new CannotOpenStore(`${path} is a symbolic link to a file that does not exist; nothing was changed.`)
+    requireUsablePath(path, true)
     if (existsSync(path)) requireUnused(path)
     else for (const companion of companionsOf(path)) rmSync(companion, { force: true })
     createFolder(dirname(path))

@@ -1,10 +1,10 @@
 // Checks a database file for `petstore doctor`, without changing it.
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
-import { type Check, fine, problem, schemaCheck, unknownChecks, warning } from '../database/check.ts'
+import { type Check, faultCheck, fine, problem, schemaCheck, unknownChecks, warning } from '../database/check.ts'
 import { unknownAmong } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
-import { folderOf, modeWarnings } from './database-files.ts'
+import { faultOfPath, folderOf, modeWarnings } from './database-files.ts'
 import { readPragma, refuseForeignFile, requireSqliteVersion, requireWritable } from './database.ts'
 import { explain, isBusy, isFull, LOCK_WAIT_MS } from './failures.ts'
 import { lackingMigrations } from './migrate.ts'
@@ -24,6 +24,8 @@ export function checkSqlite(path: string): Check[] {
   // What this user may not open is neither missing nor damaged.
   try {
     requireWritable(path)
+    const fault = faultOfPath(path)
+    if (fault !== undefined) return [faultCheck('Database', fault)]
     if (!existsSync(path)) return [problem('Database', `${path} is missing`, new NoDatabase(path).message)]
   } catch (error) {
     return [

@@ -12,6 +12,7 @@ import {
 import { platform } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { shellWord } from '../../contract/text/shell-word.ts'
+import type { Fault } from '../database/check.ts'
 
 const OWNER_ONLY_FOLDER = 0o700
 const OWNER_ONLY_FILE = 0o600
@@ -41,6 +42,27 @@ function isFolder(path: string): boolean {
  */
 export function createFile(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', OWNER_ONLY_FILE))
+}
+
+/**
+ * Returns why this path cannot be opened as a database. SQLite would take an empty file for a new database, and remove a log that has
+ * lost its database.
+ */
+export function faultOfPath(path: string, mayBeEmpty = false): Fault | undefined {
+  const log = `${followLinks(path)}-wal`
+  // Looked up first: a process that creates the database meanwhile creates it before its log.
+  const hasLog = (statSync(log, { throwIfNoEntry: false })?.size ?? 0) > 0
+  const file = statSync(path, { throwIfNoEntry: false })
+  if (file?.isDirectory())
+    return { found: `${path} is a folder`, fix: 'Name the file of the database in it: --database or DATABASE_URL.' }
+  if (hasLog && !file?.size)
+    return {
+      found: `${log} is a log without its database: ${path} is ${file === undefined ? 'missing' : 'empty'}`,
+      fix: 'The log may hold animals that are nowhere else: put the database back that it belongs to. Without it, move the log away, keep it, and restore a backup.',
+    }
+  if (file?.isFile() && file.size === 0 && !mayBeEmpty)
+    return { found: `${path} is empty, not a store`, fix: 'Restore a backup to it; or remove it to begin a new store.' }
+  return undefined
 }
 
 /** Returns the folder that SQLite writes to: if the path is a symbolic link, that of the file that it leads to. */
@@ -104,7 +126,7 @@ function lookUp(path: string): BigIntStats | undefined {
 }
 
 /** Resolves symbolic links, even to a missing file: SQLite creates the file that a dangling link points to. */
-function followLinks(path: string): string {
+export function followLinks(path: string): string {
   try {
     return realpathSync.native(path)
   } catch (error) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import {
+import fs, {
   closeSync,
   mkdtempSync,
   openSync,
@@ -13,8 +13,9 @@ import {
   writeFileSync,
   writeSync,
 } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it, type TestContext } from 'node:test'
 import { IN_MEMORY } from '../database/database-address.ts'
@@ -86,9 +87,39 @@ describe('A new database file', () => {
   it('is not made of an empty file either', () => {
     using file = new File()
     writeFileSync(file.path, '')
-    assert.throws(() => openDatabase(file.path, { create: false }), NoDatabase)
-    using db = new DatabaseSync(file.path)
-    assert.deepEqual(db.prepare('SELECT name FROM sqlite_schema').all(), [])
+    for (const create of [false, true])
+      assert.throws(() => openDatabase(file.path, { create }), {
+        name: 'NoDatabase',
+        message: /pets\.db is empty, not a store\. /,
+      })
+    assert.equal(readFileSync(file.path).length, 0)
+  })
+
+  it('gets its name when it is complete, with nothing left in a log, and never takes that of another', ({ mock }) => {
+    using file = new File()
+    const { linkSync } = fs
+    const links: boolean[] = []
+    mock.method(fs, 'linkSync', (from: string, to: string) => {
+      assert.deepEqual(readdirSync(file.folder), [basename(from)], 'a process that is killed here leaves no store')
+      using db = openDatabase(from, { create: false }).db
+      links.push(db.isOpen)
+      // Another process is faster at the second attempt.
+      if (links.length === 2) writeFileSync(to, 'precious')
+      linkSync(from, to)
+    })
+    syncBuiltinESMExports()
+    try {
+      const { db, opened } = openDatabase(file.path)
+      db.close()
+      assert.deepEqual([opened.created, readdirSync(file.folder)], [true, ['pets.db']])
+      rmSync(file.path)
+      assert.throws(() => openDatabase(file.path), /it is not a SQLite database/)
+      assert.equal(readFileSync(file.path, 'utf8'), 'precious')
+    } finally {
+      mock.restoreAll()
+      syncBuiltinESMExports()
+    }
+    assert.deepEqual([links.length, readdirSync(file.folder)], [2, ['pets.db']])
   })
 
   it('is made as soon as another process that holds its lock lets go', ({ mock }) => {
@@ -269,13 +300,13 @@ class File implements Disposable {
   }
 }
 
-/** An empty database file that another process holds the lock of. */
+/** A database file without tables that another process holds the lock of. */
 class LockedFile extends File {
   readonly #other = new DatabaseSync(this.path)
 
   constructor() {
     super()
-    this.#other.exec('BEGIN IMMEDIATE')
+    this.#other.exec('CREATE TABLE none (id); DROP TABLE none; BEGIN IMMEDIATE')
   }
 
   /** Counts the attempts to switch to a write-ahead log, and releases the lock before the last one. */

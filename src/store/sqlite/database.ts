@@ -1,11 +1,21 @@
 // Opens the database file. Refuses another program's file, an SQLite with the WAL bug, and settings that do not take effect.
-import { accessSync, constants, existsSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { accessSync, constants, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database/database-address.ts'
-import { openedBy } from '../database/migrations.ts'
+import { syncFolder } from '../database/files.ts'
+import { type Migration, openedBy } from '../database/migrations.ts'
 import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions } from '../store.ts'
-import { companionsOf, createFile, createFolder, folderOf, modeWarnings } from './database-files.ts'
+import {
+  companionsOf,
+  createFile,
+  createFolder,
+  faultOfPath,
+  followLinks,
+  folderOf,
+  modeWarnings,
+} from './database-files.ts'
 import { explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 import { rewriteWal } from './rewrite-wal.ts'
@@ -22,12 +32,12 @@ export function openDatabase(
   let db: DatabaseSync | undefined
   const isFile = path !== IN_MEMORY
   try {
-    if (isFile) prepareFile(path, create)
+    const created = isFile ? prepareFile(path, create, lockWaitMs) : undefined
     db = new DatabaseSync(path, { timeout: lockWaitMs })
     requireSqliteVersion(db)
     refuseForeignFile(db, path)
     configure(db, path, lockWaitMs)
-    const applied = migrate(db, path, create)
+    const applied = created ?? migrate(db, path, create)
     if (applied === undefined) throw new NoDatabase(path)
     if (serving?.checkpoints && isFile) requireDurableWal(db, path, lockWaitMs)
     db.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS.statement}`)
@@ -43,11 +53,65 @@ export function openDatabase(
   }
 }
 
-function prepareFile(path: string, create: boolean): void {
+/** Returns the migrations of a store that it has created. */
+function prepareFile(path: string, create: boolean, lockWaitMs: number): Migration[] | undefined {
   if (create) createFolder(dirname(path))
   requireWritable(path)
-  if (!create && !existsSync(path)) throw new NoDatabase(path)
-  createFile(path)
+  requireUsablePath(path)
+  if (existsSync(path)) return undefined
+  if (!create) throw new NoDatabase(path)
+  return createStore(path, lockWaitMs)
+}
+
+/** Throws `CannotOpenStore`; `NoDatabase` for an empty file. */
+export function requireUsablePath(path: string, mayBeEmpty = false): void {
+  const fault = faultOfPath(path, mayBeEmpty)
+  if (fault === undefined) return
+  const message = `Cannot open the database ${path}: ${fault.found}. ${fault.fix}`
+  throw statSync(path, { throwIfNoEntry: false })?.isFile()
+    ? new NoDatabase(path, message)
+    : new CannotOpenStore(message)
+}
+
+/**
+ * Creates a store under another name, which it replaces when the store is complete: a process that is killed meanwhile leaves no part of a
+ * store. Returns the migrations; undefined if another process was faster.
+ */
+function createStore(path: string, lockWaitMs: number): Migration[] | undefined {
+  const file = followLinks(path)
+  const partial = `${file}.${randomUUID()}.partial`
+  try {
+    createFile(partial)
+    const db = new DatabaseSync(partial)
+    let applied: Migration[] | undefined
+    try {
+      requireSqliteVersion(db)
+      configure(db, path, lockWaitMs)
+      applied = migrate(db, path, true)
+      // Closing would copy the log as well, but without a word where the disk is full.
+      db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    } finally {
+      db.close()
+    }
+    linkNew(partial, file)
+    syncFolder(dirname(file))
+    return applied
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
+    throw error
+  } finally {
+    for (const name of [partial, ...companionsOf(partial)]) rmSync(name, { force: true })
+  }
+}
+
+/** Gives a file its name; unlike a rename, a link never replaces the store of another process. Some file systems have no links. */
+function linkNew(partial: string, file: string): void {
+  try {
+    linkSync(partial, file)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST' || existsSync(file)) throw error
+    renameSync(partial, file)
+  }
 }
 
 /** Refuses a file that can't be written: SQLite opens it without complaint, and then every create fails. */
