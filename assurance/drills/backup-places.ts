@@ -28,25 +28,27 @@ export interface Place {
 }
 
 export interface Engine {
-  /** A text of its block of commands in the document. */
-  named: string
-  /** The last command of the backup; those that follow restore. */
-  backsUp: RegExp
+  /** The command of the document that makes a backup. */
+  backs: RegExp
+  /** A text of the block of commands that restores one. */
+  restores: string
   newPlace: (folder: string) => Promise<Place>
 }
 
+const PG_DUMP = /^ *(docker .* pg_dump .*)$/m
+
 export const ENGINES: Record<string, Engine> = {
   'SQLite under systemd': {
-    named: 'petstore restore',
-    backsUp: /^systemctl start petstore-backup/,
+    backs: /`(systemctl start petstore-backup)`/,
+    restores: 'petstore restore',
     async newPlace(folder) {
       for (const name of ['petstore', 'petstore-backups', 'petstore-metrics'])
         mkdirSync(join(folder, name), { mode: 0o700 })
       const file = join(folder, 'petstore/petstore.db')
       const adapt = (command: string) =>
         command
-          .replace(/^systemctl start petstore-backup.*/, unitCommands())
-          .replace('runuser -u petstore -- ', '')
+          .replace('systemctl start petstore-backup', unitCommands())
+          .replaceAll('runuser -u petstore -- ', '')
           .replaceAll('/usr/local/bin/petstore', BIN)
           .replaceAll(/\/var\/(?:lib|cache)(?=\/petstore)/g, folder)
       const upgrade = async (statement: string) => {
@@ -65,13 +67,13 @@ export const ENGINES: Record<string, Engine> = {
     },
   },
   'PostgreSQL of the compose file': {
-    named: 'pg_restore',
-    backsUp: /pg_dump/,
+    backs: PG_DUMP,
+    restores: 'pg_restore',
     newPlace: (folder) => newPostgresPlace(folder, async (owner) => owner),
   },
   'PostgreSQL served as a role that owns no table': {
-    named: 'pg_restore',
-    backsUp: /pg_dump/,
+    backs: PG_DUMP,
+    restores: 'pg_restore',
     newPlace: (folder) => newPostgresPlace(folder, makeServingRole),
   },
 }
@@ -83,7 +85,7 @@ async function newPostgresPlace(folder: string, roleFor: (owner: string) => Prom
   const database = await roleFor(owner)
   petstore(owner, ['migrate'])
   const { hostname, port, password } = new URL(url)
-  const adapt = (command: string) => command.replace('docker compose -f deploy/compose.yaml exec -T db ', '')
+  const adapt = (command: string) => command.replaceAll('docker compose -f deploy/compose.yaml exec -T db ', '')
   const env = {
     PATH: `${PROGRAMS}:${process.env['PATH']}`,
     PGHOST: hostname,

@@ -3,10 +3,9 @@
 // Fails if an animal is missing that was acknowledged before the backup began, if any differs, or if the restored service does not work.
 // Needs Debian's PostgreSQL, which has pg_dump. Animals that are distributed over Citus are backed up in another way (docs/scaling.md).
 // --creates and --seed take a number; --plant also expects what was acknowledged after the backup, and then the drill must fail.
-import { execFile as start } from 'node:child_process'
-import { cpSync, mkdirSync } from 'node:fs'
+import assert from 'node:assert/strict'
+import { cpSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { freePort } from '../harness/free-port.ts'
 import { type Instance, petstore, startInstance } from '../harness/instance.ts'
 import { killAll, stop } from '../harness/processes.ts'
@@ -16,6 +15,7 @@ import { Clients } from './clients.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { PROGRAMS } from './debian-postgres.ts'
+import { runAsOperator } from './operator-shell.ts'
 import { findFaults, witnessOf, type Witness } from './restored.ts'
 import { readAll } from './verdict.ts'
 
@@ -24,16 +24,15 @@ const CLIENTS = 8
 const SEEDED = 5000
 const PATIENCE_MS = 60_000
 
-const execFile = promisify(start)
-
-/** Returns the commands of the document for a backup, and those that restore it. */
-function documented({ named, backsUp }: Engine): { backup: string[]; restore: string[] } {
-  const blocks = Array.from(deployFile('README.md').matchAll(/^ *```sh\n(.*?)^ *```$/gms), ([, block]) => block!)
-  const block = blocks.find((text) => text.includes(named))
-  const lines = block?.trim().split(/\n */) ?? []
-  const last = lines.findIndex((line) => backsUp.test(line))
-  if (last === -1) throw new Error(`deploy/README.md has no block of commands with ${named} that begins with a backup`)
-  return { backup: lines.slice(0, last + 1), restore: lines.slice(last + 1) }
+/** Returns the commands of the document that make a backup, and those that restore one. */
+function documented({ backs, restores }: Engine): { backup: string; restore: string } {
+  const document = deployFile('README.md')
+  const [, backup] = backs.exec(document) ?? []
+  const blocks = Array.from(document.matchAll(/^( *)```sh\n(.*?)^\1```$/gms), ([, , block]) => block!)
+  const restore = blocks.find((block) => block.includes(restores))
+  if (backup === undefined || restore === undefined)
+    throw new Error(`deploy/README.md has no commands like ${backs} and ${restores}`)
+  return { backup, restore }
 }
 
 /** Follows the commands in a place: starts and stops its instances, and runs the others in a shell. */
@@ -53,25 +52,23 @@ class Site {
       )
   }
 
-  async follow(commands: readonly string[]): Promise<void> {
-    const script: string[] = []
-    // Stops at a failure, as the && of the document does. Does not block: the clients are at work.
-    const runScript = () =>
-      execFile('sh', ['-e', '-c', ['cd "$0"', ...script.splice(0)].join('\n'), this.place.folder], {
-        env: { ...process.env, ...this.place.env },
-      })
-    for (const command of commands) {
-      const [, signal] =
-        /^(?:systemctl|docker compose -f deploy\/compose\.yaml) (start|stop) petstore(?:-1|\.socket) petstore/.exec(
-          command,
-        ) ?? []
-      if (signal === undefined)
-        script.push(this.place.adapt(command.replace(/ &&$/, '')).replaceAll('2027-01-31', '$(date +%F)'))
-      else await runScript()
-      if (signal === 'stop') await Promise.all(this.instances.splice(0).map(({ process: child }) => stop(child)))
-      if (signal === 'start') await this.start()
+  /** The name and the content of each backup. */
+  get backups(): Map<string, Buffer> {
+    const names = readdirSync(this.place.backups).filter((name) => /^petstore-\d[^]*\.(?:db|dump)$/.test(name))
+    return new Map(names.map((name) => [name, readFileSync(join(this.place.backups, name))]))
+  }
+
+  /** Runs commands that name an example of a backup, for the one that is there. */
+  follow(commands: string): Promise<void> {
+    const { folder, env, adapt } = this.place
+    const script = adapt(commands).replace(/petstore-2027-01-31-\d+\.\w+/, [...this.backups.keys()][0] ?? '')
+    const play = async (words: string) => {
+      if (/\bstop petstore/.test(words))
+        await Promise.all(this.instances.splice(0).map(({ process: child }) => stop(child)))
+      else if (/\bstart petstore/.test(words)) await this.start()
+      else throw new Error(`The drill does not know what to do: ${words}`)
     }
-    await runScript()
+    return runAsOperator(script, { folder, env, played: ['systemctl', 'docker'], play })
   }
 }
 
@@ -108,7 +105,9 @@ async function onEngine(name: string, engine: Engine, terms: Terms<'creates'>): 
     ['where it stood', old],
     ['into an empty place', empty],
   ] as const) {
+    const { backups } = site
     await site.follow(restore)
+    assert.deepEqual(site.backups, backups, 'a restore changes no backup')
     const faults = await findFaults(
       site.place.database,
       site.instances.map((instance) => instance.url),
@@ -122,8 +121,8 @@ async function onEngine(name: string, engine: Engine, terms: Terms<'creates'>): 
 }
 
 requirePrograms(
-  ['pg_dump', 'pg_restore', 'postgres'].map((program) => join(PROGRAMS, program)),
-  ['postgresql-15'],
+  [...['pg_dump', 'pg_restore', 'postgres'].map((program) => join(PROGRAMS, program)), '/usr/bin/curl'],
+  ['postgresql-15', 'curl'],
 )
 process.env['PG_BIN'] = PROGRAMS
 await conduct({ creates: 1000 }, async (terms) => {

@@ -1,20 +1,17 @@
-// npm run drill drain: restarts instances behind proxies and alone, under traffic of clients that never retry.
+// npm run drill drain: restarts instances behind the proxies of deploy/, two of them by the commands of deploy/README.md as they stand there,
+// and alone, under traffic of clients that never retry.
 // Fails if a request fails, or an acknowledged animal is lost or doubled. The drain time is the one that deploy/ sets.
 // --restarts and --seed take a number; --plant kills the instances instead of stopping them, and then the drill must fail.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { killAll } from '../harness/processes.ts'
 import { say } from '../harness/say.ts'
-import { startCaddy } from './caddy.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { CHECKS, startLoadBalancer } from './load-balancer.ts'
 import { PACKAGES, PROGRAMS, PROXIES } from './proxy-servers.ts'
-import { holds, type Outcome, restartAlone, restartBehind, type Restarts } from './restarts.ts'
+import { holds, type Outcome, restartAlone, restartAsDocumented, type Restarts } from './restarts.ts'
 
 const CLIENTS = 8
-/** HAProxy and Caddy check health every second here, so they need a moment to use an instance again. */
-const SETTLES_MS = 2500
 
 /** Returns the drain time, in seconds, that a file in deploy/ sets. */
 function drainOf(file: string): number {
@@ -25,14 +22,12 @@ function drainOf(file: string): number {
 }
 
 const SCENES: Record<string, { drainSeconds: number; run: (plan: Restarts) => Promise<Outcome> }> = {
-  'two instances behind HAProxy': {
-    drainSeconds: drainOf('compose.yaml'),
-    run: (plan) => restartBehind((...set) => startLoadBalancer(...set, CHECKS.patient), SETTLES_MS, plan),
-  },
-  'two instances behind Caddy': {
-    drainSeconds: drainOf('compose.yaml'),
-    run: (plan) => restartBehind(startCaddy, SETTLES_MS, plan),
-  },
+  ...Object.fromEntries(
+    Object.entries(PROXIES).map(([name, startProxy]) => [
+      `two instances behind ${name}`,
+      { drainSeconds: drainOf('petstore.service'), run: (plan: Restarts) => restartAsDocumented(startProxy, plan) },
+    ]),
+  ),
   'one instance, inherited socket': { drainSeconds: drainOf('petstore.service'), run: (plan) => restartAlone(plan) },
   ...Object.fromEntries(
     Object.entries(PROXIES).map(([name, startProxy]) => [
@@ -70,5 +65,5 @@ function print(name: string, { restarts, answered, broken, lost, doubled, slowes
     process.stdout.write(`  broken: ${all.length} × ${what}\n`)
 }
 
-requirePrograms(Object.values(PROGRAMS), PACKAGES)
+requirePrograms([...Object.values(PROGRAMS), '/usr/bin/curl'], [...PACKAGES, 'curl'])
 await conduct({ restarts: 30 }, drill)

@@ -3,9 +3,19 @@ import { once } from 'node:events'
 import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { createKey, type Instance, type InstanceOptions, MAIN, settings, startInstance } from '../harness/instance.ts'
+import { deployed } from '../harness/deployed.ts'
+import {
+  createKey,
+  type Instance,
+  type InstanceOptions,
+  launchInstance,
+  MAIN,
+  settings,
+  startInstance,
+} from '../harness/instance.ts'
 import { collect, start } from '../harness/processes.ts'
 import { HeldInstance } from './held-instance.ts'
+import { runAsOperator } from './operator-shell.ts'
 import { Traffic } from './traffic.ts'
 import { compare } from './verdict.ts'
 
@@ -66,6 +76,39 @@ export async function restartBehind(
       instances[which] = await startNext(which, { port, main: next })
       await setTimeout(settleMs)
     }
+  })
+}
+
+/**
+ * Restarts two instances behind a proxy by the commands of deploy/README.md as they stand there, which take the next step when they
+ * find that it is time.
+ */
+export async function restartAsDocumented(
+  proxy: (folder: string, ports: number[]) => Promise<string>,
+  plan: Restarts,
+): Promise<Outcome> {
+  const { folder, restarts, drainSeconds, signal } = plan
+  const [, block] = /^```sh\n((?:(?!```)[^])*systemctl restart petstore@[^]*?)^```$/m.exec(deployed('README.md')) ?? []
+  if (block === undefined) throw new Error('deploy/README.md has no block of commands that restarts two instances')
+  const database = `sqlite:${join(folder, 'petstore.db')}`
+  const env = { PETSTORE_DRAIN_SECONDS: String(drainSeconds) }
+  const logs = [1, 2].map((number) => join(folder, `instance-${number}.log`))
+  const instances = [await startInstance(database, logs[0]!, { env }), await startInstance(database, logs[1]!, { env })]
+  const ports = instances.map(({ port }) => port)
+  const running = instances.map((instance) => instance.process)
+  const play = async (words: string) => {
+    const which = ports.indexOf(Number(/^restart petstore@(\d+)$/.exec(words)?.[1]))
+    const child = running[which]!
+    child.kill(signal)
+    await once(child, 'exit')
+    // Like systemd, which does not wait until the program listens.
+    running[which] = launchInstance(database, logs[which]!, ports[which]!, env)
+  }
+  const script = block.replaceAll(/\b808([12])\b/g, (_port, nth: string) => String(ports[Number(nth) - 1]))
+  const url = await proxy(folder, ports)
+  return underTraffic(url, await createKey(database), plan, async () => {
+    for (let restart = 0; restart < restarts; restart += ports.length)
+      await runAsOperator(script, { folder, played: ['systemctl'], play })
   })
 }
 

@@ -16,6 +16,8 @@ export function buildManifests(folder: string, engine: 'postgres' | 'sqlite'): s
   writeFileSync(join(folder, 'postgres/owner-secret.env'), 'DATABASE_URL=postgres://db/petstore\n')
   const withExtras = deployed(`kubernetes/${engine}/kustomization.yaml`).replace('# components:', 'components:')
   writeFileSync(join(folder, engine, 'kustomization.yaml'), withExtras)
+  const monitoring = join(folder, 'monitoring/kustomization.yaml')
+  writeFileSync(monitoring, readFileSync(monitoring, 'utf8').replace('resources: [', 'resources: [probe.yaml, '))
   return run('kubectl', ['kustomize', join(folder, engine)], { env: keptIn(folder) })
 }
 

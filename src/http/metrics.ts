@@ -113,15 +113,15 @@ function storeMetrics(store: Store): Metric[] {
   const waiting = () => store.connections()?.waiting ?? 0
   const database = new Gauge<string>({
     name: 'petstore_database_info',
-    help: 'The database server that the last connection was opened to',
-    labelNames: ['host', 'role'],
+    help: 'The database servers that connections lead to; server is when each was started, in microseconds since 1970',
+    labelNames: ['host', 'role', 'server', 'timeline'],
     registers: [],
-    // All processes of an instance use the same database.
+    // The processes of an instance usually use the same one.
     aggregator: 'max',
     collect() {
       this.reset()
-      const { host, role } = store.connections() ?? {}
-      if (host !== undefined) this.set({ host, role: role ?? 'unknown' }, 1)
+      for (const { host, role, startedAt, timeline = '' } of store.connections()?.servers ?? [])
+        this.set({ host, role, server: startedAt, timeline }, 1)
     },
   })
   return [

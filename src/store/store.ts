@@ -65,6 +65,15 @@ export interface Opened {
 /** The database is unavailable; the same call may work later. A write may or may not have taken effect. */
 export class StoreUnavailable extends Error {
   override name = 'StoreUnavailable'
+  /** What /readyz says, which strangers may read: a whole sentence without a name of the database. */
+  readonly publicReason: string | undefined
+  constructor(
+    message: string,
+    { publicReason, ...options }: ErrorOptions & { publicReason?: string | undefined } = {},
+  ) {
+    super(message, options)
+    this.publicReason = publicReason
+  }
 }
 
 /** The database answers, but no connection is free for the call, or too many calls wait already. */
@@ -97,9 +106,17 @@ export interface ConnectionStats {
   /** Connections of overdue writes, kept open until the answer comes. */
   parked: number
   waiting: number
-  /** The server that the last connection was opened to. */
-  host: string | undefined
-  role: 'primary' | 'standby' | undefined
+  /** Each server that a connection leads to: more than one after a failover, or if a name leads to several. */
+  servers: readonly DatabaseServer[]
+}
+
+/** What a server of the database says of itself. */
+interface DatabaseServer {
+  host: string
+  role: 'primary' | 'standby'
+  /** Tells it from every other server, whatever its name: when it was started, in microseconds since 1970. */
+  startedAt: string
+  timeline: number | undefined
 }
 
 /** Receives what an engine reports to the operator while it runs; each event is a line of the log. */

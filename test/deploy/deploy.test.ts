@@ -338,7 +338,7 @@ describe('the deployment', () => {
     assert.deepEqual(complaints, [])
   })
 
-  it('makes a backup every night, also a second one of a day, and keeps two weeks of them', async () => {
+  it('makes a backup every night, replaces none of the same day, and keeps two weeks of them', async () => {
     await using folder = await Folder.create()
     using metrics = temporaryFolder()
     await folder.commands.call(0, 'seed --count 3')
@@ -357,17 +357,20 @@ describe('the deployment', () => {
     age('petstore-2026-01-03.db', 13.9)
     age('other.db', 99)
     const [, ended = ''] = /^ExecStopPost=(.+)$/m.exec(unit) ?? []
-    // Where it is noon: no midnight comes between the two.
-    const env = { PATH: SEARCH_PATH, TZ: `NOON${new Date().getUTCHours() - 12}` }
-    const run = (command: string) => execFileSync('sh', ['-c', command], { cwd: folder.path, env, stdio: 'pipe' })
-    run(commands[0]!)
+    const run = (command: string, TZ = 'UTC') =>
+      execFileSync('sh', ['-c', command], { cwd: folder.path, env: { PATH: SEARCH_PATH, TZ }, stdio: 'pipe' })
+    const others = new Set(folder.names())
+    // By the name, an hour before the next one.
+    run(commands[0]!, 'EARLIER1')
+    const first = folder.names().find((name) => !others.has(name))!
+    const content = readFileSync(join(folder.path, first))
     assert.deepEqual(readdirSync(metrics.path), [], 'while the first backup runs, none is missing')
     run(ended)
     assert.equal(readFileSync(join(metrics.path, 'backup.prom'), 'utf8'), 'petstore_backup_timestamp_seconds 0\n')
-    for (const command of [...commands, ended, ...commands, ended]) run(command)
-    const [data, other, kept, today = '', ...more] = folder.names()
+    for (const command of [...commands, ended]) run(command)
+    const [data, other, kept, today = '', ...more] = folder.names().filter((name) => name !== first)
     assert.deepEqual([data, other, kept, more], ['data', 'other.db', 'petstore-2026-01-03.db', []])
-    assert.match(today, /^petstore-\d{4}-\d\d-\d\d\.db$/)
+    assert.deepEqual(readFileSync(join(folder.path, first)), content, 'an earlier backup of the day stays')
     await folder.commands.call(0, `restore ${today} --database sqlite:again.db`)
     const [, at] =
       /^petstore_backup_timestamp_seconds (\d+)\n$/.exec(readFileSync(join(metrics.path, 'backup.prom'), 'utf8')) ?? []

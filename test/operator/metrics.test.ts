@@ -5,6 +5,7 @@ import { after, before, describe, it } from 'node:test'
 import { VERSION } from '../../src/contract/operations.ts'
 import { createMetrics } from '../../src/http/metrics.ts'
 import type { Store } from '../../src/store/store.ts'
+import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
 import { postgres } from '../../assurance/harness/engines.ts'
 import { startCuttingProxy } from '../harness/cutting-proxy.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
@@ -108,7 +109,8 @@ describe('The metrics', () => {
 
   it('show each state of the connections to the database, and only the server of now, not the one before a failover', async (context) => {
     for (const host of ['first:5432', 'second:5432']) {
-      const stats = { inUse: 2, idle: 3, parked: 4, waiting: 5, host, role: 'primary' as const }
+      const server = { host, role: 'primary' as const, startedAt: '1', timeline: 2 }
+      const stats = { inUse: 2, idle: 3, parked: 4, waiting: 5, servers: [server, server] }
       const connected = context.mock.method(petstore.store, 'connections', () => stats)
       const ofDatabase = [...(await scrape(petstore))].filter(([name]) => name.startsWith('petstore_database_'))
       assert.deepEqual(Object.fromEntries(ofDatabase), {
@@ -116,7 +118,7 @@ describe('The metrics', () => {
         'petstore_database_connections{state="idle"}': 3,
         'petstore_database_connections{state="parked"}': 4,
         petstore_database_calls_waiting: 5,
-        [`petstore_database_info{host="${host}",role="primary"}`]: 1,
+        [`petstore_database_info{host="${host}",role="primary",server="1",timeline="2"}`]: 1,
       })
       connected.mock.restore()
     }
@@ -124,11 +126,12 @@ describe('The metrics', () => {
 
   it('of several processes are added up, but all of them use one database server', async () => {
     const [one, other] = [createMetrics(), createMetrics()]
-    const stats = { inUse: 1, idle: 2, parked: 0, waiting: 0, host: 'db:5432', role: 'primary' }
+    const servers = [{ host: 'db:5432', role: 'primary', startedAt: '1', timeline: undefined }]
+    const stats = { inUse: 1, idle: 2, parked: 0, waiting: 0, servers }
     const store = { connections: () => stats, commits: () => ({ commits: 0, writes: 0 }) } as unknown as Store
     for (const metrics of [one, other]) metrics.watchStore(store)
     const page = await one.render([await other.snapshot()])
-    assert.match(page, /^petstore_database_info\{host="db:5432",role="primary"\} 1$/m)
+    assert.match(page, /^petstore_database_info\{host="db:5432",role="primary",server="1",timeline=""\} 1$/m)
     assert.match(page, /^petstore_database_connections\{state="idle"\} 4$/m)
   })
 
@@ -162,7 +165,11 @@ describe('The metrics on PostgreSQL', () => {
     assert.equal(scraped.get('petstore_database_calls_waiting'), 0)
     assert.equal(scraped.get('petstore_committed_writes_total'), 20)
     const samples = [...scraped.keys()]
-    assert.ok(samples.some((name) => /^petstore_database_info\{host=".+:\d+",role="primary"\}$/.test(name)))
+    assert.ok(
+      samples.some((name) =>
+        /^petstore_database_info\{host=".+:\d+",role="primary",server="\d{16}",timeline="1"\}$/.test(name),
+      ),
+    )
     const alerts = readFileSync(new URL('../../deploy/alerts.yaml', import.meta.url), 'utf8').replaceAll(/#.*/g, '')
     const expressions = [...alerts.matchAll(/expr: (?:\|\n)?([^]*?)\n {8}(?=\S)/g)].map(([, expression]) => expression!)
     const dashboard = readFileSync(new URL('../../deploy/grafana-dashboard.json', import.meta.url), 'utf8')
@@ -193,6 +200,23 @@ describe('The metrics on PostgreSQL', () => {
       )
       assert.ok(found, `${name} with ${labels.join(', ')}`)
     }
+  })
+})
+
+describe('A server of PostgreSQL', () => {
+  it('is told from others by what it says of itself, whatever its name and the settings of a session', async () => {
+    await using database = await postgres.newDatabase()
+    const servers = []
+    for (const host of ['127.0.0.1', 'localhost']) {
+      await using petstore = await startPetstore({ database: database.url.replace('127.0.0.1', host), env: ADMIN })
+      await petstore.call('/pets')
+      servers.push(...[...(await scrape(petstore)).keys()].flatMap((name) => /server="(\d+)"/.exec(name)?.[1] ?? []))
+      await askPostgres(
+        database.url,
+        `ALTER DATABASE ${new URL(database.url).pathname.slice(1)} SET timezone = 'Asia/Tokyo'`,
+      )
+    }
+    assert.deepEqual(servers, [servers[0], servers[0]])
   })
 })
 

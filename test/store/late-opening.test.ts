@@ -67,7 +67,7 @@ it('A store that is opened late says why until then, and is from then on as one 
   await opened
   await Promise.all([store.pets.create(samplePet), store.pets.create(samplePet)])
   assert.deepEqual(
-    [store.opened.created, store.connections()?.role, store.commits()],
+    [store.opened.created, store.connections()?.servers[0]?.role, store.commits()],
     [true, 'primary', { commits: 1, writes: 2 }],
   )
   assert.deepEqual(

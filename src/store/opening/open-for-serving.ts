@@ -104,7 +104,8 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
         store = await open()
         if (givenUp) store.giveUp()
         else if (closed) await store.close()
-        else report({ level: 'notice', message: 'database found; ready', details: store.connections() ?? {} })
+        else
+          report({ level: 'notice', message: 'database found; ready', details: store.connections()?.servers[0] ?? {} })
         return
       } catch (error) {
         reason = transientReason(error)

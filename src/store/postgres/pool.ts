@@ -191,7 +191,7 @@ export class Pool {
   async #closeAbandoned(sql: Database): Promise<void> {
     const candidates = this.#connections.parked
     const working = await sql<Pick<ServerFacts, 'pid' | 'startedAt'>[]>`
-      SELECT pid, pg_postmaster_start_time()::text AS "startedAt" FROM pg_stat_activity
+      SELECT pid, (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text AS "startedAt" FROM pg_stat_activity
       WHERE wait_event_type IS DISTINCT FROM 'Client'`
     // One that was answered meanwhile may be used by another call.
     const { parked } = this.#connections

@@ -26,7 +26,7 @@ export async function readRows(sql: Database, text: string, ...values: (string |
 export interface ServerFacts {
   /** The process that serves the connection. */
   pid: number
-  /** When the server was started; a different time means another server or a restart. */
+  /** When the server was started, in microseconds; a different time means another server or a restart. */
   startedAt: string
   role: 'primary' | 'standby'
   readOnly: boolean
@@ -177,7 +177,7 @@ function dial(host: string, port: number): Socket {
 /** Reads whether the server accepts writes, and its identity: after a failover, an address may lead to another server. */
 async function askServer(sql: Database, { pgbouncer }: ConnectionSettings): Promise<ServerFacts> {
   const [facts] = await sql<ServerFacts[]>`
-    SELECT pg_backend_pid() AS pid, pg_postmaster_start_time()::text AS "startedAt",
+    SELECT pg_backend_pid() AS pid, (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint::text AS "startedAt",
       CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE 'primary' END AS role,
       pg_is_in_recovery() OR current_setting('transaction_read_only') = 'on' AS "readOnly"`
   // Behind PgBouncer the next statement may run on another server, whose timeline would be mistaken for this one's.

@@ -88,10 +88,20 @@ describe('Connections', () => {
   it('are opened for the calls that wait, never more than the pool has, and used again', async ({ mock }) => {
     const { server, connections, askMany, get, counts } = newConnections(mock, 'pool_size=4')
     const none = { inUse: 0, idle: 0, parked: 0, waiting: 0 }
-    assert.deepEqual(connections.stats, { ...none, host: undefined, role: undefined })
+    assert.deepEqual(connections.stats, { ...none, servers: [] })
     const calls = await askMany(6, 'read')
     assert.deepEqual(states(calls), ['served', 'served', 'served', 'served', 'waiting', 'waiting'])
-    assert.deepEqual(connections.stats, { ...none, inUse: 4, waiting: 2, host: 'h:5432', role: 'primary' })
+    assert.deepEqual(connections.stats, {
+      ...none,
+      inUse: 4,
+      waiting: 2,
+      servers: Array.from({ length: 4 }, () => ({
+        host: 'h:5432',
+        role: 'primary',
+        startedAt: 'yesterday',
+        timeline: undefined,
+      })),
+    })
     connections.release(calls[1]!.got!)
     await someTurns()
     assert.equal(calls[4]!.got, calls[1]!.got, 'the first that waits gets it')

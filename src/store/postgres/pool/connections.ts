@@ -69,14 +69,17 @@ export class Connections {
   }
 
   get stats(): ConnectionStats {
-    const { last } = this.#hosts
     return {
       inUse: this.#states.count('in use'),
       idle: this.#states.count('idle'),
       parked: this.#states.count('parked'),
       waiting: this.#waiting.count('read') + this.#waiting.count('write'),
-      host: last?.host,
-      role: last?.server.role,
+      servers: this.#states.all().map(({ host, server: { role, startedAt, timeline } }) => ({
+        host,
+        role,
+        startedAt,
+        timeline: timeline?.number,
+      })),
     }
   }
 
@@ -155,9 +158,10 @@ export class Connections {
     for (const connection of this.#states.unused(UNUSED_MS).slice(0, spare)) this.#close(connection)
   }
 
-  #mustClose({ openedAt }: Connection): boolean {
+  /** A standby may have been promoted meanwhile, which the metrics would not show. */
+  #mustClose({ openedAt, server }: Connection): boolean {
     const open = this.#states.count()
-    const isOld = performance.now() - openedAt > LIFETIME_MS
+    const isOld = performance.now() - openedAt > (server.role === 'standby' ? UNUSED_MS : LIFETIME_MS)
     const isSpare = open > this.#settings.poolSize && open > this.#states.count('parked') + 1
     return this.#ended || isOld || isSpare
   }
