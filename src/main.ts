@@ -1,4 +1,5 @@
 // The entry point: runs the command line with this process's arguments, environment, streams and signals.
+import { statSync } from 'node:fs'
 import { isSea } from 'node:sea'
 import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
@@ -69,10 +70,22 @@ function stopSignal(): Promise<string> {
 
 function readEnvFile(path: string): NodeJS.Dict<string> {
   try {
-    return parseEnv(readSmallFile(path))
+    const settings = parseEnv(readSmallFile(path))
+    warnOfOthers(path)
+    return settings
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {}
     process.stderr.write(`petstore: The file ${path} holds settings but cannot be read: ${reasonOf(error as Error)}.\n`)
     return process.exit(2)
   }
+}
+
+/** Warns if others may change the settings, such as the database. Windows has other rights. */
+function warnOfOthers(path: string): void {
+  const { mode, uid } = statSync(path)
+  const user = process.getuid?.()
+  if (user === undefined) return
+  const fix = (mode & 0o022) !== 0 ? `chmod go-w ${path}` : ![0, user].includes(uid) && `chown ${user} ${path}`
+  if (fix)
+    process.stderr.write(`petstore: Warning: other users can change the settings in ${path}. To prevent that: ${fix}\n`)
 }

@@ -1,5 +1,6 @@
 // Starts an instance. Its first process serves requests, serves the admin port, does the chores and starts the workers.
 import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from './config.ts'
 import { Refusal } from './contract/errors.ts'
@@ -11,6 +12,7 @@ import { type Arrival, requestId, type Result } from './http/call/call.ts'
 import { addressOf, type InheritedSocket, listen } from './http/connections/listening.ts'
 import { createServer } from './http/connections/node-http.ts'
 import { isRead, methodNotAllowed } from './http/call/routes.ts'
+import { isLoopback, isOwnName } from './http/reach.ts'
 import { Lifecycle } from './http/lifecycle.ts'
 import type { Log } from './log.ts'
 import { startServing } from './serving.ts'
@@ -18,6 +20,11 @@ import { startChores } from './store/chores.ts'
 import { StoreUnavailable } from './store/store.ts'
 import type { SendBroadcast } from './workers/channel.ts'
 import type { Workers } from './workers/workers.ts'
+
+const MISDIRECTED = new Refusal(
+  'misdirected_request',
+  'On a loopback address the admin port answers only to IP addresses and localhost, so that no page of another site can read it.',
+)
 
 export type Running = Awaited<ReturnType<typeof startServer>>
 
@@ -95,6 +102,9 @@ export function createAdmin(
   answers: Record<string, () => Result | Promise<Result>>,
   { respond, guard }: Responder,
 ): Server {
+  /** By DNS rebinding, a page of another site could read the metrics of a developer's machine; elsewhere Prometheus uses names. */
+  const isOwn = (host: string | undefined) =>
+    !host || isOwnName(host) || !isLoopback((server.address() as AddressInfo).address)
   const serve = ({ request, response, at }: Arrival) => {
     // No key protects this port, so its answers have no CORS headers.
     const call = {
@@ -107,9 +117,11 @@ export function createAdmin(
     const path = request.url!.split('?', 1)[0]!
     const unknown = () => `There is nothing at ${quote(path)}; this port has ${Object.keys(answers).join(', ')}.`
     void respond(call, response, () => {
+      if (!isOwn(request.headers.host)) return MISDIRECTED
       if (!Object.hasOwn(answers, path)) return new Refusal('unknown_path', unknown())
       return isRead(request.method) ? answers[path]!() : methodNotAllowed(request.method!, path, 'GET, HEAD')
     })
   }
-  return createServer((request, response) => guard({ request, response, at: performance.now() }, serve))
+  const server = createServer((request, response) => guard({ request, response, at: performance.now() }, serve))
+  return server
 }

@@ -145,6 +145,7 @@ export function untilRefused(url: string): Promise<void> {
 export function expectRawError({ status, headers, body }: RawAnswer, code: ErrorCode): string {
   assert.equal(status, ERRORS[code].status, body)
   assert.equal(headers.get('content-type'), 'application/json')
+  assert.equal(headers.get('x-content-type-options'), 'nosniff')
   for (const name of ['request-id', 'date', 'content-length']) assert.ok(headers.get(name), name)
   assert.ok(headers.get('link')?.includes(`/docs/errors#${code}>; rel="help"`), 'it links to its documentation')
   const { message, ...rest } = JSON.parse(body) as ErrorBody

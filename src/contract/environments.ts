@@ -12,6 +12,8 @@ export const ALLOWED = {
   madeUpAnimals: { production: false, staging: true },
   /** Anyone at the service's own machine may sign up, unless a setting says otherwise (http/reach.ts). */
   signUpAtHome: { production: false, staging: true },
+  /** `serve` may keep its data in memory, which ends with the process (cli/commands/serve.ts). */
+  databaseInMemory: { production: false, staging: true },
   /** The first start prints an API key on the terminal (cli/commands/serve.ts). */
   firstRunKey: { production: false, staging: true },
 } satisfies Record<string, Record<Environment, boolean>>

@@ -131,8 +131,8 @@ export const ERRORS = {
   misdirected_request: {
     status: 421,
     cause:
-      'The console was called under a host name that is not its own, while the service runs on its own machine only.',
-    fix: 'Open the console at an IP address or localhost; to serve it under a name, configure its base address.',
+      'The console or the admin port was called under a host name that is not its own, while only its own machine reaches it.',
+    fix: 'Call it at an IP address or localhost; to serve the console under a name, configure its base address.',
   },
   idempotency_key_reused: {
     status: 422,

@@ -159,6 +159,7 @@ function withReferences(part: unknown, schemas: Record<string, object>): unknown
 const ALWAYS: readonly HeaderName[] = [
   'Request-Id',
   'Cache-Control',
+  'X-Content-Type-Options',
   'Access-Control-Allow-Origin',
   'Access-Control-Expose-Headers',
   'Vary',

@@ -34,6 +34,7 @@ export const COMMON_REFUSALS: readonly ErrorCode[] = [
 export const HEADERS = {
   'Request-Id': text('Identifies this request in the logs; a well-formed one from the client is kept'),
   'Cache-Control': text('Always `private, no-cache`: store it, but revalidate before each use'),
+  'X-Content-Type-Options': text('Always `nosniff`: the body is of the type that Content-Type names'),
   'Access-Control-Allow-Origin': text('Always `*`; only when the request has an Origin'),
   'Access-Control-Expose-Headers': text('Headers that a page may read; only when the request has an Origin'),
   Vary: text('Always `Origin`; only when the request has an Origin'),

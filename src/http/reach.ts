@@ -25,7 +25,7 @@ export function reachOf(config: ReachSettings, bound: AddressInfo | string | nul
   return { atHome, signup: signup ?? (atHome && ALLOWED.signUpAtHome[environment] ? 'open' : 'closed') }
 }
 
-function isLoopback(address: string): boolean {
+export function isLoopback(address: string): boolean {
   return LOOPBACK.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 }
 

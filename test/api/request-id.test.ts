@@ -14,6 +14,29 @@ describe('The request id', () => {
     service().logged.length = 0
   })
 
+  it('comes with the word that the body is of no other type than it says, once, on answers of each kind', async () => {
+    const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-06-18' } }
+    const responses = [
+      await service().call('/pets'),
+      await service().add({ name: 'Rex', categoryId: 1 }),
+      ...(await Promise.all(
+        ['/openapi.json', '/livez', '/nowhere', '/', '/sign-up', '/animals', '/assets/console.css'].map((path) =>
+          fetch(service().url + path, { redirect: 'manual' }),
+        ),
+      )),
+      await fetch(`${service().url}/mcp`, {
+        method: 'POST',
+        headers: {
+          Authorization: `Bearer ${service().key}`,
+          'Content-Type': 'application/json',
+          Accept: 'application/json',
+        },
+        body: JSON.stringify(initialize),
+      }),
+    ]
+    for (const { headers, url } of responses) assert.equal(headers.get('x-content-type-options'), 'nosniff', url)
+  })
+
   it('is on every answer, each another, and on the one log line of the request', async () => {
     const started = performance.now()
     const responses = [

@@ -2,7 +2,17 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, relative } from 'node:path'
 import { describe, it } from 'node:test'
 import { findCommand } from '../../src/cli/command.ts'
@@ -198,6 +208,24 @@ describe('petstore', { concurrency: 3 }, () => {
     assert.equal(code, 0, stderr)
     const other = await migrate(leftOut, { PGPASSWORD: 'other' })
     assert.match(other.stderr, /password authentication failed/, 'the environment wins over the file')
+  })
+
+  it('warns of a .env file that others can change, or that belongs to another user than root and its own', async () => {
+    await using folder = await Folder.create()
+    const warned = async (mode: number, owner?: number) => {
+      const file = folder.write('.env', 'PETSTORE_SIGNUP=closed\n')
+      chmodSync(file, mode)
+      if (owner !== undefined) chownSync(file, owner, 0)
+      const { code, stderr } = await folder.run(['--version'])
+      assert.equal(code, 0)
+      rmSync(file)
+      return stderr
+    }
+    const warning = 'petstore: Warning: other users can change the settings in .env. To prevent that: '
+    for (const mode of [0o620, 0o602]) assert.equal(await warned(mode), `${warning}chmod go-w .env\n`)
+    assert.equal(await warned(0o644), '')
+    // Only root can give a file away.
+    if (process.getuid?.() === 0) assert.equal(await warned(0o600, 65_534), `${warning}chown 0 .env\n`)
   })
 
   it('warns of variables that are no setting', async () => {

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { generateKey } from '../../src/accounts/api-keys.ts'
-import { Folder } from '../harness/command.ts'
+import { collect } from '../../assurance/harness/processes.ts'
+import { Folder, hasTerminal } from '../harness/command.ts'
 import { askDatabase } from '../harness/database-schema.ts'
 import { commandsOn } from '../harness/in-process-command.ts'
 
@@ -36,6 +37,26 @@ describe('petstore, given odd words', { concurrency: 3 }, () => {
       assert.ok(!stderr.includes(key.slice(-20)), stderr)
       assert.doesNotMatch(stderr.replaceAll('\n', ''), /[\p{Cc}\u202E]/u)
     }
+  })
+
+  it('shows the animals of an export on a terminal without what would control it, and pipes them exactly', async () => {
+    await using folder = await Folder.create()
+    await folder.commands.call(0, 'migrate --environment staging')
+    const name = 'R\u001B]0;x\u0007e\u009B2Jx\u202E\ty'
+    folder.write('animals.csv', `name,categoryId\n"${name}",1\n`)
+    await folder.commands.call(0, 'import animals.csv')
+    const shown = String.raw`R\u001b]0;x\u0007e\u009b2Jx\u202e`
+    for (const [line, tab] of [
+      ['export - --format csv', '\t'],
+      ['export - --format jsonl', String.raw`\t`],
+    ] as const) {
+      assert.ok((await folder.commands.call(0, line, { isTTY: true })).stdout.includes(`${shown}${tab}y"`), line)
+      const piped = (await folder.commands.call(0, line)).stdout
+      assert.ok(piped.includes(line.endsWith('csv') ? `"${name}"` : JSON.stringify(name)), line)
+    }
+    if (!hasTerminal) return
+    const { stdout } = await collect(folder.startOnTerminal('export - --format csv'))
+    assert.ok(stdout.includes(`"${shown}\ty",1,available,`) && !stdout.includes('\u001B]0'), stdout)
   })
 
   it('shows a name without what would turn the line around, in every command', async () => {

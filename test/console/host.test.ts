@@ -9,7 +9,7 @@ const FOREIGN = 'rebound.example:8080'
 const PAGES = ['/', '/sign-up', '/sign-in', '/docs', '/docs/errors', '/assets/console.css', ...MEMBER_PAGES]
 
 /** fetch lets nobody set the Host. */
-async function get({ url }: Petstore, path: string, host: string, headers: Record<string, string> = {}) {
+async function get({ url }: { url: string }, path: string, host: string, headers: Record<string, string> = {}) {
   using connection = new RawConnection(url)
   const lines = Object.entries({ Host: host, ...headers }).map(([name, value]) => `${name}: ${value}\r\n`)
   connection.send(`GET ${path} HTTP/1.1\r\n${lines.join('')}\r\n`)
@@ -71,5 +71,29 @@ describe('The console of a deployment', () => {
       assert.ok(unknown.includes('http://HOST/v1') && !unknown.includes('rebound'))
       assert.ok((await get(open, path, '192.0.2.7:99')).body.includes('http://192.0.2.7:99/v1'))
     }
+  })
+})
+
+describe('The admin port', () => {
+  const statuses = async ({ adminUrl }: Petstore, host: string) => {
+    const paths = ['/metrics', '/livez', '/readyz', '/nowhere']
+    return Promise.all(paths.map(async (path) => (await get({ url: adminUrl! }, path, host)).status))
+  }
+
+  it('of a loopback address answers only to IP addresses and localhost, and to a client that names no host', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    for (const host of [FOREIGN, 'localhost.example', '127.0.0.1.example:80'])
+      assert.deepEqual(await statuses(petstore, host), [421, 421, 421, 421], host)
+    for (const host of ['localhost:9081', 'pets.localhost', '127.0.0.1', '[::1]:9081', ''])
+      assert.deepEqual(await statuses(petstore, host), [200, 200, 200, 404], host)
+    expectRawError(await get({ url: petstore.adminUrl! }, '/metrics', FOREIGN), 'misdirected_request')
+    // As HAProxy checks health.
+    using old = new RawConnection(petstore.adminUrl!)
+    assert.equal((await old.ask('GET /readyz HTTP/1.0\r\n\r\n')).status, 200)
+  })
+
+  it('of another address answers to every name, such as that of a service of Kubernetes', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0', PETSTORE_ADMIN_HOST: '0.0.0.0' } })
+    assert.deepEqual(await statuses(petstore, 'petstore.shop.svc:9081'), [200, 200, 200, 404])
   })
 })

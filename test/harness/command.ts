@@ -89,7 +89,8 @@ export class Folder implements AsyncDisposable {
 
   /** Writes a file, and returns its path. */
   write(name: string, content: string | Buffer): string {
-    writeFileSync(this.at(name), content)
+    // Whatever the tester's umask is, others can't change a .env file.
+    writeFileSync(this.at(name), content, { mode: 0o644 })
     return this.at(name)
   }
 

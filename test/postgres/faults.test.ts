@@ -2,15 +2,17 @@
 // fail, and a sequence that is behind is no fault for long.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
+import connectTo from 'postgres'
 import { startPostgres } from '../../assurance/harness/postgres-server.ts'
 import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
 import { postgres, type TestDatabase } from '../../assurance/harness/engines.ts'
 import type { Check } from '../../src/store/database/check.ts'
 import { expectedObjects } from '../../src/store/postgres/schema-faults.ts'
 import { readMigrations } from '../../src/store/database/migrations.ts'
+import { migrate } from '../../src/store/postgres/migrate.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { NoWrites, type Store, StoreUnavailable } from '../../src/store/store.ts'
-import { petstore } from '../harness/in-process-command.ts'
+import { commandsOn, petstore } from '../harness/in-process-command.ts'
 import { rex } from '../harness/open-postgres.ts'
 
 /** The server of the tests does not sync. */
@@ -236,25 +238,46 @@ describe('A PostgreSQL that holds up or refuses creates by a setting', () => {
       await server.end()
     }
   })
+})
 
-  it('whose encoding lacks most letters: doctor says so, and a create with one is unavailable, alone', async () => {
-    await using database = await postgres.newDatabase()
-    const name = `${new URL(database.url).pathname.slice(1)}_latin`
-    await askPostgres(database.url, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'`)
-    const url = database.url.replace(/[^/]+$/, name)
-    const store = await openStoreToServe(url)
-    try {
-      const check = (await examine(url)).find(({ name: about }) => about === 'Writes')
-      assert.equal(check?.found, "the encoding of the database can't hold every name")
-      const creates = ['Ada', 'Жучка', 'Bob'].map((pet) => store.pets.create({ ...rex, name: pet }))
-      const [ada, other, bob] = await Promise.allSettled(creates)
-      assert.ok(other?.status === 'rejected' && other.reason instanceof StoreUnavailable)
-      assert.deepEqual([ada?.status, bob?.status], ['fulfilled', 'fulfilled'], 'created in the same turn')
-    } finally {
-      await store.close()
-      await askPostgres(database.url, `DROP DATABASE ${name} WITH (FORCE)`)
-    }
-  })
+describe('A PostgreSQL in another encoding than UTF-8', () => {
+  for (const encoding of ['LATIN1', 'SQL_ASCII'])
+    it(`is refused by what serves or makes a store, by doctor too, and is read for the way out: ${encoding}`, async () => {
+      await using database = await postgres.newDatabase()
+      const name = `${new URL(database.url).pathname.slice(1)}_other`
+      const url = database.url.replace(/[^/]+$/, name)
+      await askPostgres(database.url, `CREATE DATABASE ${name} TEMPLATE template0 ENCODING ${encoding} LOCALE 'C'`)
+      try {
+        const said = new RegExp(
+          `the encoding of the database is ${encoding}, and the service needs UTF8.*ENCODING 'UTF8'`,
+        )
+        const commands = commandsOn(url)
+        const input = 'correct horse battery'
+        const making = ['serve --port 0', 'migrate', 'account create a@example.com --password-stdin', 'seed --count 1']
+        for (const line of making) assert.match((await commands.call(1, line, { input })).stderr, said)
+        const checks = await examine(url)
+        assert.deepEqual(
+          checks.filter(({ state }) => state === 'problem').map((check) => [check.name, check.found]),
+          [['Encoding', `the encoding of the database is ${encoding}, and the service needs UTF8`]],
+        )
+        // As an earlier release has made it.
+        const sql = connectTo(url, { max: 1, onnotice: () => {}, types: { bigint: connectTo.BigInt } })
+        await migrate(sql, { create: true, pgbouncer: false })
+        await sql`INSERT INTO pets (name, category_id, status) VALUES ('Müsli', 1, 'sold')`
+        await sql.end()
+        for (const line of ['serve --port 0', 'migrate']) await commands.refused(1, line, said)
+        const { fix = '' } = checks.find(({ name: about }) => about === 'Encoding')!
+        const statement = /CREATE DATABASE \w+ [^;]*/.exec(fix)![0]
+        await askPostgres(database.url, statement.replace('petstore_utf8', `${name}_utf8`))
+        const target = url.replace(name, `${name}_utf8`)
+        await commands.call(0, `copy --from ${url} --to ${target}`)
+        assert.deepEqual(await examine(target), [])
+        assert.match((await commandsOn(target).call(0, 'export - --format csv')).stdout, /^1,"Müsli",1,sold,$/m)
+      } finally {
+        await askPostgres(database.url, `DROP DATABASE ${name} WITH (FORCE)`)
+        await askPostgres(database.url, `DROP DATABASE IF EXISTS ${name}_utf8 WITH (FORCE)`)
+      }
+    })
 })
 
 describe('A sequence of ids that is behind, as on a server that was a logical replica', () => {

@@ -56,6 +56,14 @@ describe('petstore serve', { concurrency: 3 }, () => {
     )
   })
 
+  it('keeps nothing of production in memory', () =>
+    commandsOn('sqlite::memory:').refused(
+      1,
+      'serve --port 0',
+      'petstore: Production is not served from a database in memory, which ends with the process. Name a file, or a PostgreSQL database.\n',
+      { env: { PETSTORE_ENVIRONMENT: 'production' } },
+    ))
+
   it('suggests on a terminal commands for the database that it was started with, and no metrics where there are none', async () => {
     await using database = await sqlite.newDatabase()
     const env = { DATABASE_URL: database.url, PETSTORE_SIGNUP: 'closed', NO_COLOR: '1' }
@@ -88,8 +96,9 @@ describe('petstore serve', { concurrency: 3 }, () => {
     await using database = await sqlite.newDatabase()
     const start = async (env: Record<string, string>, options: InProcessOptions = { typed: '' }) =>
       (await startedOnce({ DATABASE_URL: database.url, ...env }, options)).stdout
+    await using ofProduction = await sqlite.newDatabase()
     const production = await start({
-      DATABASE_URL: 'sqlite::memory:',
+      DATABASE_URL: ofProduction.url,
       PETSTORE_ENVIRONMENT: 'production',
       NO_COLOR: '1',
     })

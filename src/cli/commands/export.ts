@@ -3,7 +3,7 @@ import { createWriteStream, existsSync } from 'node:fs'
 import { Readable, type Writable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { entryOf } from '../../contract/text/entry-of.ts'
-import { quote } from '../../contract/json.ts'
+import { escapeControls, quote } from '../../contract/json.ts'
 import type { CategoryNames } from '../../contract/category-name.ts'
 import { CATEGORY, DELIMITERS, renderCsv } from '../../contract/pet-csv.ts'
 import { type Pet, renderPet } from '../../contract/pets.ts'
@@ -43,8 +43,9 @@ export const exportPets: Command = {
     const { terminal, positionals, flags, switches } = input
     const { database } = input.config
     const path = positionals[0]!
-    const render = rendererOf(formatOf(path, flags['format']), flags['delimiter'])
     const toStdout = path === STANDARD_STREAM
+    const exact = rendererOf(formatOf(path, flags['format']), flags['delimiter'])
+    const render = toStdout && terminal.stdout.isTTY === true ? escapedBy(exact) : exact
     if (toStdout && switches['json']) throw new UsageError('--json needs a FILE: standard output carries the animals.')
     const part = toStdout || database.engine !== 'sqlite' ? undefined : partOfDatabase(path, database.path)
     if (part !== undefined)
@@ -69,6 +70,13 @@ function rendererOf(format: Format, delimiter: string | undefined): Render {
   if (character === undefined)
     throw new UsageError(`--delimiter must be one of ${DELIMITER_NAMES.join(', ')}, got ${quote(delimiter!)}.`)
   return (batches, categories) => renderCsv(batches, categories, character)
+}
+
+/** For a terminal, which a name must not control. */
+function escapedBy(render: Render): Render {
+  return async function* (batches, categories) {
+    for await (const text of render(batches, categories)) yield text.replaceAll(/[^\n\t]+/g, escapeControls)
+  }
 }
 
 const renderJsonLines: Render = async function* (batches, categories) {

@@ -30,6 +30,10 @@ export const serve: Command = {
   ],
   async run(input) {
     const { terminal, config } = input
+    if (isInMemory(config.database) && !ALLOWED.databaseInMemory[config.environment])
+      throw new CommandFailed(
+        'Production is not served from a database in memory, which ends with the process. Name a file, or a PostgreSQL database.',
+      )
     const stopSignal = terminal.stopSignal()
     // Imported on demand: without the HTTP stack, the other commands start in a fraction of the time.
     const [{ createLogTo }, { startServer }, { RECOVERED_LATER, serveUntilStopped }] = await Promise.all([

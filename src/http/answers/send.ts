@@ -9,6 +9,8 @@ import { createRefusalAnswer, pageOf, REFERRER_POLICY, refusalAnswer } from './c
 import type { Recorder } from './recorder.ts'
 
 const REVALIDATE = 'private, no-cache'
+/** A browser must not take an answer for another type than it says, such as JSON with a name in it for a page. */
+const NO_SNIFF = ['X-Content-Type-Options', 'nosniff'] as const
 
 const EXPOSED_HEADERS = Object.keys(HEADERS).filter((name) => !name.startsWith('Access-Control-') && name !== 'Vary')
 
@@ -42,7 +44,7 @@ export function createSend(record: Recorder, baseUrl: string | undefined, lifecy
     const plain: Answer = isPage ? pageOf(result, call) : result instanceof Refusal ? renderRefusal(result) : result
     const answer = call.present === undefined ? plain : call.present(result)
     const { status, headers: own, body, cache = REVALIDATE } = answer
-    const headers = ['Request-Id', call.id, 'Cache-Control', cache, ...own]
+    const headers = ['Request-Id', call.id, 'Cache-Control', cache, ...NO_SNIFF, ...own]
     const { operation } = call
     if (operation?.deprecation !== undefined) headers.push(...deprecation.get(operation.id)!)
     if (call.answerHeaders !== undefined) headers.push(...call.answerHeaders)
@@ -69,7 +71,7 @@ function mustBeLast({ complete, httpVersionMinor, headers }: IncomingMessage): b
 }
 
 export function closingHeaders(id: string): string[] {
-  return ['Request-Id', id, 'Cache-Control', REVALIDATE, 'Connection', 'close']
+  return ['Request-Id', id, 'Cache-Control', REVALIDATE, ...NO_SNIFF, 'Connection', 'close']
 }
 
 /** Writes a refusal with no other headers than these, as the last answer of its connection. */

@@ -11,10 +11,9 @@ const DIRECTIVES = {
   'frame-ancestors': "'none'",
 }
 
-/** The headers of every response; a page may send another Content-Security-Policy. */
+/** The headers of every response, beside those of send.ts; a page may send another Content-Security-Policy. */
 export const SECURITY_HEADERS = {
   'Content-Security-Policy': policy(DIRECTIVES),
-  'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
   // The address of a link has its token, and proxies log the Referer. With no-referrer, forms would be sent with `Origin: null`.
   'Referrer-Policy': 'strict-origin',

@@ -4,7 +4,7 @@ import type { Database } from './pool/connection.ts'
 import { parseConnection } from './pool/connection-settings.ts'
 import { explain } from './pool/failures.ts'
 import { findIdFaults } from './ids.ts'
-import { findPartitions, lackingMigrations, MIGRATIONS } from './migrate.ts'
+import { findUnserved, lackingMigrations, MIGRATIONS } from './migrate.ts'
 import { findCreateFault } from './pets.ts'
 import { Pool } from './pool.ts'
 import { CannotOpenStore } from '../store.ts'
@@ -38,10 +38,12 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
     const settings = parseConnection(url)
     pool = new Pool(settings)
     const facts = await pool.read(askFacts)
+    const unserved = await pool.read(findUnserved)
     const missing = await pool.read(findMissingRights)
     const shards = facts.readOnly ? undefined : await pool.ping()
     return [
       ...checkServer(facts),
+      ...(unserved === undefined ? [] : [faultCheck(unserved.name, unserved)]),
       missing === undefined ? fine('Rights', 'the role may use all tables') : faultCheck('Rights', missing),
       ...(missing === undefined || missing.isMinor
         ? await pool.read((sql) => checkSchema(sql, shards !== undefined))
@@ -71,8 +73,6 @@ async function checkSchema(sql: Database, isDistributed: boolean): Promise<Check
   const obstacle = lacking.length > 0 && (await findMigrationObstacle(sql, isNew))
   const schema = schemaCheck(lacking)
   const check = obstacle ? problem('Schema', `${schema.found}, and ${obstacle.found}`, obstacle.fix) : schema
-  const partitioned = await findPartitions(sql)
-  const partitions = partitioned ? [problem('Partitions', partitioned.found, partitioned.fix)] : []
   const applied = MIGRATIONS.slice(0, MIGRATIONS.length - lacking.length)
   const faults = await findSchemaFaults(sql, applied, isDistributed)
   const ids = isNew || faults.some(({ found }) => found.startsWith('column')) ? [] : await findIdFaults(sql)
@@ -83,7 +83,6 @@ async function checkSchema(sql: Database, isDistributed: boolean): Promise<Check
     ...faults.map((fault) => faultCheck('Structure', fault)),
     ...ids.map((fault) => faultCheck('Ids', fault)),
     ...unknownChecks(await readUnknown(sql)),
-    ...partitions,
   ]
 }
 
@@ -97,17 +96,16 @@ function checkSettings({ unsafe }: Facts): Check {
   )
 }
 
-const HINDRANCE_FIX =
-  "Start the standby, or reset synchronous_standby_names; copy the store into a database made with ENCODING 'UTF8' TEMPLATE template0."
+const HINDRANCE_FIX = 'Start the standby, or reset synchronous_standby_names.'
 
 async function askFacts(sql: Database): Promise<Facts> {
   const [facts] = await sql<Facts[]>`
     SELECT current_setting('server_version') AS version, pg_is_in_recovery() AS standby,
       current_setting('transaction_read_only') = 'on' AS "readOnly",
-      current_setting('data_checksums') AS checksums, concat_ws(', ',
-        CASE WHEN current_setting('synchronous_standby_names') <> '' AND current_setting('synchronous_commit') NOT IN ('off', 'local')
-          AND NOT EXISTS (SELECT FROM pg_stat_replication) AND NOT pg_is_in_recovery() THEN 'every create waits for a synchronous standby, and none is connected' END,
-        CASE WHEN current_setting('server_encoding') NOT IN ('UTF8', 'SQL_ASCII') THEN 'the encoding of the database can''t hold every name' END) AS hindrance,
+      current_setting('data_checksums') AS checksums, CASE WHEN current_setting('synchronous_standby_names') <> ''
+          AND current_setting('synchronous_commit') NOT IN ('off', 'local')
+          AND NOT EXISTS (SELECT FROM pg_stat_replication) AND NOT pg_is_in_recovery()
+        THEN 'every create waits for a synchronous standby, and none is connected' ELSE '' END AS hindrance,
       array_to_string(ARRAY(SELECT name || ' = ' || setting FROM pg_settings
           WHERE (name, setting) IN (('synchronous_commit', 'off'), ('fsync', 'off'), ('full_page_writes', 'off'))
             OR (name = 'session_replication_role' AND setting <> 'origin')

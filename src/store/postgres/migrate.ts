@@ -11,6 +11,7 @@ import {
   missingMigrations,
   readMigrations,
 } from '../database/migrations.ts'
+import type { Fault } from '../database/check.ts'
 import { CannotOpenStore } from '../store.ts'
 import { type Database, inTransaction } from './pool/connection.ts'
 import { explain, isLockTimeout, sqlState, wasRefused } from './pool/failures.ts'
@@ -128,11 +129,24 @@ async function resumeIndex(sql: Database, name: string, statement: string): Prom
   await sql.unsafe(statement)
 }
 
-/** Resolves with why a partitioned table of animals is not served: an unreleased version could make one. Undefined if it is no such table. */
-export async function findPartitions(sql: Database): Promise<{ found: string; fix: string } | undefined> {
-  const partitioned = await sql`SELECT 1 FROM pg_class WHERE oid = to_regclass('pets') AND relkind = 'p'`
-  if (partitioned.length === 0) return undefined
+/**
+ * Resolves with why the service does not serve this database, undefined if it does: its encoding can't hold every name, or an unreleased
+ * version has made a partitioned table.
+ */
+export async function findUnserved(sql: Database): Promise<(Fault & { name: string }) | undefined> {
+  const [row] = await sql<{ encoding: string; partitioned: boolean }[]>`
+    SELECT current_setting('server_encoding') AS encoding,
+      EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('pets') AND relkind = 'p') AS partitioned`
+  const { encoding, partitioned } = row!
+  if (encoding !== 'UTF8')
+    return {
+      name: 'Encoding',
+      found: `the encoding of the database is ${encoding}, and the service needs UTF8`,
+      fix: "Make another: CREATE DATABASE petstore_utf8 ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0; copy a store from this one into it with the command copy.",
+    }
+  if (!partitioned) return undefined
   return {
+    name: 'Partitions',
     found: 'the table of the animals is partitioned, which the service does not support',
     fix: 'Copy the store into an empty database with the command copy, and use that.',
   }

@@ -7,7 +7,7 @@ import { CannotOpenStore, NoDatabase, NoWrites, type OpenOptions, type Store, St
 import { followChanges } from './citus/distributed.ts'
 import { parseConnection } from './pool/connection-settings.ts'
 import { asStoreFailure } from './pool/failures.ts'
-import { findPartitions, migrate } from './migrate.ts'
+import { findUnserved, migrate } from './migrate.ts'
 import { repairIds } from './ids.ts'
 import { findCreateFault, gatherCreates, postgresPets } from './pets.ts'
 import { Pool } from './pool.ts'
@@ -42,9 +42,9 @@ export async function openPostgresStore(
     const missing = serving && (await pool.read(findMissingRights))
     const lacks = missing && `PostgreSQL: ${missing.found}. ${missing.fix}`
     if (lacks && !missing.isMinor) throw new CannotOpenStore(lacks, { transient: true })
-    // A command that creates no store may read a partitioned one, such as to copy it.
-    const partitioned = create && (await pool.read(findPartitions))
-    if (partitioned) throw new CannotOpenStore(`PostgreSQL: ${partitioned.found}. ${partitioned.fix}`)
+    // A command that creates no store may read such a one, to copy it.
+    const unserved = create && (await pool.read(findUnserved))
+    if (unserved) throw new CannotOpenStore(`PostgreSQL: ${unserved.found}. ${unserved.fix}`)
     const { pgbouncer } = settings
     applied = await pool.writeWithin(MIGRATE_WITHIN_MS, (sql) => migrate(sql, { create, pgbouncer, onWait }))
     if (applied === undefined) throw new NoDatabase(describeDatabase({ engine: 'postgres', url }))
