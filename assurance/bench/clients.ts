@@ -75,7 +75,7 @@ async function startOurs(
   folder?: string,
 ): Promise<Subject> {
   const start = async () => {
-    const database: TestDatabase = await (postgres ? newPostgresDatabase(postgres.url) : sqlite.newDatabase())
+    const database: TestDatabase = await (postgres ? newPostgresDatabase(postgres.url) : sqlite.newEmptyDatabase())
     const { url } = stack.use(database)
     const program = folder === undefined ? undefined : join(folder, 'bin/petstore')
     return stack.use(await startService({ url, key: await fillDatabase(url, ANIMALS) }, { program }))

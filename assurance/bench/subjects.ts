@@ -28,7 +28,7 @@ export interface Database extends AsyncDisposable {
 
 /** Creates a SQLite file with this many animals, an account and a key. */
 export async function newDatabase(animals: number): Promise<Database> {
-  const database = await sqlite.newDatabase()
+  const database = await sqlite.newEmptyDatabase()
   return { ...database, key: await fillDatabase(database.url, animals) }
 }
 

@@ -23,7 +23,7 @@ export async function onEachEngine(
   for (const engine of ENGINES) {
     const { name } = engine
     say(`${name}: ${task}`)
-    await using database = await engine.newDatabase()
+    await using database = await engine.newEmptyDatabase()
     const folder = join(all, name)
     mkdirSync(folder)
     const heldHere = await drill({ name, database: database.url, folder })

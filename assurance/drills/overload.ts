@@ -34,7 +34,7 @@ interface Round {
 await conduct(
   { connections: 2000, seconds: 4, rounds: 3 },
   async ({ folder, plant, counts: { connections, seconds, rounds } }) => {
-    await using database = await ENGINES[0]!.newDatabase()
+    await using database = await ENGINES[0]!.newEmptyDatabase()
     const adminPort = await freePort()
     const instance = await startInstance(database.url, join(folder, 'instance.log'), {
       env: { PETSTORE_ADMIN_PORT: String(adminPort) },

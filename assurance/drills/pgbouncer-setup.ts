@@ -4,16 +4,16 @@ import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { SHARED_POSTGRES, THROUGH_PGBOUNCER } from '../harness/engines.ts'
+import { startSharedPostgres, THROUGH_PGBOUNCER } from '../harness/engines.ts'
 import { freePort } from '../harness/free-port.ts'
-import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
+import type { PostgresServer } from '../harness/postgres-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'petstore-pgbouncer-'))
 let server: PostgresServer
 let bouncer: ChildProcess
 
 export async function globalSetup(): Promise<void> {
-  server = await startPostgres()
+  server = await startSharedPostgres()
   const { username, password, port: serverPort } = new URL(server.url)
   const port = await freePort()
   writeFileSync(join(folder, 'users.txt'), `"${username}" "${decodeURIComponent(password)}"\n`)
@@ -37,7 +37,6 @@ max_client_conn = 500
   const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : []
   bouncer = spawn('/usr/sbin/pgbouncer', ['-q', ...user, join(folder, 'pgbouncer.ini')], { stdio: 'inherit' })
   await once(bouncer, 'spawn')
-  process.env[SHARED_POSTGRES] = server.url
   process.env[THROUGH_PGBOUNCER] = `127.0.0.1:${port}`
 }
 

@@ -7,7 +7,7 @@ import { conduct } from './conduct.ts'
 import { serveBesideSlowClients } from './slow.ts'
 
 await conduct({ connections: 600, seconds: 50 }, async ({ folder, seed, plant, counts: { connections, seconds } }) => {
-  await using database = await ENGINES[0]!.newDatabase()
+  await using database = await ENGINES[0]!.newEmptyDatabase()
   const served = await serveBesideSlowClients({ folder, database: database.url, connections, seconds, seed, plant })
   const { answered, broken, slowestAtFirstMs, slowestMs, ended, megabytes } = served
   process.stdout.write(

@@ -1,12 +1,13 @@
-// The database engines that tests, drills and benches run on. Each creates empty databases on demand.
+// The database engines that tests, drills and benches run on. Each creates databases on demand, empty or with the schema of this
+// program, as copies of one that was migrated.
 import { randomUUID } from 'node:crypto'
-import { mkdtempDisposable } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readConfig } from '../../src/config.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import { askPostgres } from './ask-postgres.ts'
-import { startPostgres } from './postgres-server.ts'
+import { fastestFolder } from './fastest-folder.ts'
+import { type PostgresServer, startPostgres } from './postgres-server.ts'
 
 export interface TestDatabase extends AsyncDisposable {
   /** The value for DATABASE_URL. */
@@ -15,7 +16,10 @@ export interface TestDatabase extends AsyncDisposable {
 
 export interface TestEngine {
   name: string
+  /** Creates a database with the schema of this program, and nothing in it. */
   newDatabase(): Promise<TestDatabase>
+  /** Creates a database without any table; on SQLite, the address of a file that does not exist. */
+  newEmptyDatabase(): Promise<TestDatabase>
 }
 
 /** The variable with the address of the server that a whole test run shares (run-setup.ts). Without it a test file starts a server. */
@@ -24,7 +28,13 @@ export const SHARED_POSTGRES = 'TEST_PETSTORE_POSTGRES'
 export const sqlite: TestEngine = {
   name: 'SQLite',
   async newDatabase() {
-    const folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
+    const database = await sqlite.newEmptyDatabase()
+    migratedFile ??= migrateFile()
+    await writeFile(database.url.replace('sqlite:', ''), await migratedFile, { mode: 0o600 })
+    return database
+  },
+  async newEmptyDatabase() {
+    const folder = await mkdtempDisposable(join(fastestFolder(), 'petstore-test-'))
     return {
       url: `sqlite:${join(folder.path, 'petstore.db')}`,
       [Symbol.asyncDispose]: () => folder[Symbol.asyncDispose](),
@@ -32,19 +42,64 @@ export const sqlite: TestEngine = {
   },
 }
 
-let server: Promise<string> | undefined
+let migratedFile: Promise<Buffer> | undefined
+
+async function migrateFile(): Promise<Buffer> {
+  await using database = await sqlite.newEmptyDatabase()
+  await migrate(database.url)
+  return readFile(database.url.replace('sqlite:', ''))
+}
+
+async function migrate(url: string): Promise<void> {
+  const store = await openStore(readConfig({ database: url }, {}).database)
+  await store.close()
+}
+
+/** The variable that is set if that server has the database MIGRATED, as one that somebody else runs may not. */
+const COPIES = 'TEST_PETSTORE_COPIES'
+
+/** The database that others are copies of: a copy takes a quarter of the time that a migration takes. */
+const MIGRATED = 'migrated'
+
+/** Starts a server that this process and its children share. */
+export async function startSharedPostgres(): Promise<PostgresServer> {
+  const server = await startPostgres()
+  await askPostgres(server.url, `CREATE DATABASE ${MIGRATED}`)
+  await migrate(server.url.replace(/\/postgres$/, `/${MIGRATED}`))
+  process.env[SHARED_POSTGRES] = server.url
+  process.env[COPIES] = 'yes'
+  return server
+}
+
+let started: Promise<unknown> | undefined
+
+/** Resolves with the address of the server that the tests share. */
+async function sharedServer(): Promise<string> {
+  if (!process.env[SHARED_POSTGRES]) await (started ??= startSharedPostgres())
+  return process.env[SHARED_POSTGRES]!
+}
 
 export const postgres: TestEngine = {
   name: 'PostgreSQL',
   async newDatabase() {
-    server ??= process.env[SHARED_POSTGRES]
-      ? Promise.resolve(process.env[SHARED_POSTGRES])
-      : startPostgres().then(({ url }) => url)
-    const nodes = process.env[CITUS_NODES]?.split(',')
-    const database = await (nodes ? newDistributedDatabase(await server, nodes) : newPostgresDatabase(await server))
-    // On a crowded machine the server may take longer to answer than the service waits by default.
-    return { ...database, url: withParameters(database.url, 'connect_timeout=30&statement_timeout=60000') }
+    const server = await sharedServer()
+    // Written to the log page by page, as is the default, a copy takes twice as long.
+    if (process.env[COPIES])
+      return patient(await newPostgresDatabase(server, `TEMPLATE ${MIGRATED} STRATEGY file_copy`))
+    const database = await postgres.newEmptyDatabase()
+    await migrate(database.url)
+    return database
   },
+  async newEmptyDatabase() {
+    const server = await sharedServer()
+    const nodes = process.env[CITUS_NODES]?.split(',')
+    return patient(await (nodes ? newDistributedDatabase(server, nodes) : newPostgresDatabase(server)))
+  },
+}
+
+/** Waits longer than the service does by default: on a crowded machine the server may take that time to answer. */
+function patient(database: TestDatabase): TestDatabase {
+  return { ...database, url: withParameters(database.url, 'connect_timeout=30&statement_timeout=60000') }
 }
 
 /** Adds query parameters to the address of a database. */
@@ -58,11 +113,11 @@ export const THROUGH_PGBOUNCER = 'TEST_PETSTORE_PGBOUNCER'
 /** The variable with the addresses of the nodes of Citus, in a run on distributed databases (drills/citus.ts). */
 export const CITUS_NODES = 'TEST_PETSTORE_CITUS_NODES'
 
-/** Creates an empty database on the server at this address. */
-export async function newPostgresDatabase(serverUrl: string): Promise<TestDatabase> {
+/** Creates a database on the server at this address; an empty one, unless `options` of the statement say otherwise. */
+export async function newPostgresDatabase(serverUrl: string, options = ''): Promise<TestDatabase> {
   const name = `test_${randomUUID().replaceAll('-', '')}`
   const bouncer = process.env[THROUGH_PGBOUNCER]
-  await askPostgres(serverUrl, `CREATE DATABASE ${name}`)
+  await askPostgres(serverUrl, `CREATE DATABASE ${name} ${options}`)
   return {
     url: bouncer
       ? `${serverUrl.replace(/@.*$/, `@${bouncer}`)}/${name}?pgbouncer=true`
@@ -76,8 +131,7 @@ export async function newPostgresDatabase(serverUrl: string): Promise<TestDataba
 /** Creates a database on a cluster of Citus, and distributes its animals as the command does; of several at once, that could move only one. */
 async function newDistributedDatabase(coordinator: string, nodes: readonly string[]): Promise<TestDatabase> {
   const database = await newClusterDatabase(coordinator, nodes)
-  const store = await openStore(readConfig({ database: database.url }, {}).database)
-  await store.close()
+  await migrate(database.url)
   for (const trigger of ['pets_count_delete', 'pets_count_update', 'pets_rename'])
     await askPostgres(database.url, `DROP TRIGGER ${trigger} ON pets`)
   await askPostgres(database.url, `SELECT create_distributed_table('pets', 'id', shard_count => ${2 * nodes.length})`)

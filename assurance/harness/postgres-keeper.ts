@@ -126,6 +126,8 @@ function initialise(): void {
       '--encoding=UTF8',
       '--locale=C',
       '--no-sync',
+      // Each connection derives the password's key, on both ends.
+      '--set=scram_iterations=1',
     ],
     { ...owner, cwd: home, encoding: 'utf8' },
   )

@@ -18,9 +18,8 @@ import {
 import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { SHARED_POSTGRES } from '../harness/engines.ts'
+import { startSharedPostgres } from '../harness/engines.ts'
 import { fastestFolder } from '../harness/fastest-folder.ts'
-import { startPostgres } from '../harness/postgres-server.ts'
 import { below, seeded } from '../harness/random.ts'
 import { FOLDERS, type MutatedFolder } from './folders.ts'
 import { report, type TestedMutant } from './report.ts'
@@ -67,7 +66,7 @@ process.on('exit', () => {
 })
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1))
 
-const postgres = await startPostgres()
+const postgres = await startSharedPostgres()
 for (const folder of FOLDERS.filter(({ name }) => asked.length === 0 || asked.includes(name))) {
   try {
     process.stdout.write(report(folder.name, ...(await testMutants(folder))))
@@ -94,7 +93,7 @@ async function testMutants(folder: MutatedFolder): Promise<[tested: TestedMutant
   writeFileSync(join(work, 'stryker.json'), JSON.stringify(configuration(folder, events)))
   const child = spawn(process.execPath, [stryker, 'run', join(work, 'stryker.json')], {
     cwd: root,
-    env: { ...process.env, [SHARED_POSTGRES]: postgres.url, NODE_COMPILE_CACHE: join(work, 'compiled'), TMPDIR: work },
+    env: { ...process.env, NODE_COMPILE_CACHE: join(work, 'compiled'), TMPDIR: work },
     stdio: ['ignore', 'inherit', 'inherit'],
     detached: true,
   })

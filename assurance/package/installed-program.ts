@@ -10,7 +10,7 @@ export function describeProgram(newFolder: () => Promise<Folder>, name = 'petsto
   for (const engine of ENGINES) {
     it(`serves API, console and reference on ${engine.name}, from an empty folder, and stops on SIGTERM with 0`, async () => {
       await using folder = await newFolder()
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       const env = { DATABASE_URL: database.url }
       const served = await serve(folder, { env })
       const { key } = await makeKeyByProgram(folder, { env })

@@ -32,7 +32,7 @@ interface Store {
 
 /** Runs commands on an empty database; a password is on their standard input. */
 async function withCommands(work: (store: Store) => Promise<void>): Promise<void> {
-  await using database = await sqlite.newDatabase()
+  await using database = await sqlite.newEmptyDatabase()
   const { url } = database
   const path = url.slice('sqlite:'.length)
   const commands = commandsOn(url, { input: PASSWORD, ...at(0) })
@@ -301,7 +301,7 @@ describe('petstore account', () => {
 
   for (const engine of ENGINES) {
     it(`suggests commands that a shell takes as they are printed, whatever they name, on ${engine.name}`, async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       const address = database.url.replace(/petstore\.db$/, "my $data/me@corp/it's.db").replace(/:[^/@]*@(?!corp)/, '@')
       if (engine === postgres) process.env['PGPASSWORD'] = decodeURIComponent(new URL(database.url).password)
       const email = "o'neil&co@b.de"

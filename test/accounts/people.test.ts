@@ -141,7 +141,7 @@ for (const engine of ENGINES) {
       ['one of two accounts', 2, 'member'],
     ] as const) {
       it(`are upgraded: ${name} becomes a ${expected}`, async () => {
-        await using database = await engine.newDatabase()
+        await using database = await engine.newEmptyDatabase()
         await restoreOldDatabase(engine, database.url)
         await askDatabase(
           database.url,

@@ -75,7 +75,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('creates no database where it only reads, and says by its whole path which one is missing', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const on = commandsOn(database.url, { input: PASSWORD })
     const path = database.url.slice('sqlite:'.length)
     const reading = [
@@ -195,7 +195,7 @@ describe('petstore', { concurrency: 3 }, () => {
 
   it('reads from the .env file too what an address of PostgreSQL leaves out', async () => {
     await using folder = await Folder.create()
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const { protocol, username, password, host, pathname } = new URL(database.url)
     const address = `DATABASE_URL=${protocol}//${host}`
     const leftOut = `PGUSER=${username}\nPGPASSWORD=${decodeURIComponent(password)}\nPGDATABASE=${pathname.slice(1)}`
@@ -296,7 +296,7 @@ describe('petstore', { concurrency: 3 }, () => {
   })
 
   it('adds different animals with seed, some hundred at a time, which lets a running service write in between', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const on = commandsOn(database.url)
     const { stderr } = await on.call(0, 'seed --count 1201', { isTTY: true })
     const steps = Array.from(stderr.matchAll(/ (\d+) of 1201/g), ([, added]) => Number(added))

@@ -35,8 +35,8 @@ const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 for (const [from, to] of ROUTES) {
   describe(`a copy from ${from.name} to ${to.name}`, { concurrency: false }, () => {
     it('carries everything over, and ids go on behind the last one given', async () => {
-      await using source = await from.newDatabase()
-      await using target = await to.newDatabase()
+      await using source = await from.newEmptyDatabase()
+      await using target = await to.newEmptyDatabase()
       const lastGiven = await withStore(source.url, fill)
       const { code, stdout, stderr } = await copy(source.url, target.url)
       assert.equal(code, 0, stderr)
@@ -62,8 +62,8 @@ for (const [from, to] of ROUTES) {
     })
 
     it('goes on where it was killed', async () => {
-      await using source = await from.newDatabase()
-      await using target = await to.newDatabase()
+      await using source = await from.newEmptyDatabase()
+      await using target = await to.newEmptyDatabase()
       await withStore(source.url, async (store) => {
         await fill(store)
         for (const batch of [4000, 4000, 3000]) await store.pets.createMany(Array.from({ length: batch }, () => rex))
@@ -80,7 +80,7 @@ for (const [from, to] of ROUTES) {
     })
 
     it('refuses to go on where the source has changed since it was killed, and says what to do', async () => {
-      await using source = await from.newDatabase()
+      await using source = await from.newEmptyDatabase()
       const accounts = await withStore(source.url, async (store) => {
         await fill(store)
         return store.records.read(kindOf('accounts'), undefined, 100)
@@ -92,7 +92,7 @@ for (const [from, to] of ROUTES) {
         [second, /The target refuses accounts: .*unique/i],
       ]
       for (const [copied, why] of cases) {
-        await using target = await to.newDatabase()
+        await using target = await to.newEmptyDatabase()
         await withStore(target.url, async (store) => {
           await store.setUnfinishedCopy(true)
           await store.records.write(kindOf('accounts'), [copied])
@@ -109,13 +109,13 @@ for (const [from, to] of ROUTES) {
 
 describe('petstore copy', () => {
   it('says so if a service has changed animals at the source meanwhile, and keeps the target unfinished', async () => {
-    await using source = await sqlite.newDatabase()
+    await using source = await sqlite.newEmptyDatabase()
     await withStore(source.url, fill)
     for (const [change, difference] of [
       ["UPDATE pets SET status = 'sold' WHERE name = 'Rex'", '9 at the source, 9 at the target, with other contents'],
       ["INSERT INTO pets (name, category_id, status) VALUES ('late', 1, 'sold')", '10 at the source, 9 at the target'],
     ] as const) {
-      await using target = await sqlite.newDatabase()
+      await using target = await sqlite.newEmptyDatabase()
       let isChanged = false
       // When all is copied, and nothing is compared yet.
       const onReport = (text: string) => {
@@ -139,8 +139,8 @@ describe('petstore copy', () => {
     it(`says so if another copy adds the same animals meanwhile, and can be run again, on ${engine.name}`, async ({
       mock,
     }) => {
-      await using source = await sqlite.newDatabase()
-      await using target = await engine.newDatabase()
+      await using source = await sqlite.newEmptyDatabase()
+      await using target = await engine.newEmptyDatabase()
       await withStore(source.url, async (one) => {
         await fill(one)
         await withStore(target.url, async (other) => {
@@ -164,7 +164,7 @@ describe('petstore copy', () => {
   }
 
   it('keeps every other command from a target that it has not finished', async () => {
-    await using target = await sqlite.newDatabase()
+    await using target = await sqlite.newEmptyDatabase()
     await withStore(target.url, (store) => store.setUnfinishedCopy(true))
     const commands = commandsOn(target.url, { input: 'name,categoryId\nRex,1\n' })
     for (const line of [
@@ -188,8 +188,8 @@ describe('petstore copy', () => {
   })
 
   it('prints JSON for scripts, and leaves nothing but the two database files, each complete without its write-ahead log', async () => {
-    await using source = await sqlite.newDatabase()
-    await using target = await sqlite.newDatabase()
+    await using source = await sqlite.newEmptyDatabase()
+    await using target = await sqlite.newEmptyDatabase()
     await withStore(source.url, fill)
     const { code, stdout } = await petstore(['copy', '--from', source.url, '--to', target.url, '--json'])
     assert.equal(code, 0)
@@ -200,8 +200,8 @@ describe('petstore copy', () => {
   })
 
   it('replaces U+0000, which PostgreSQL cannot store, in what an earlier release has kept', async () => {
-    await using source = await sqlite.newDatabase()
-    await using target = await postgres.newDatabase()
+    await using source = await sqlite.newEmptyDatabase()
+    await using target = await postgres.newEmptyDatabase()
     await withStore(source.url, fill)
     await askDatabase(source.url, "UPDATE failed_requests SET message = 'a' || char(0) || 'b' || char(0)")
     const { code, stderr } = await copy(source.url, target.url)
@@ -211,8 +211,8 @@ describe('petstore copy', () => {
   })
 
   it('is the way out of a partitioned table of animals, which doctor, serve and migrate refuse by name: it reads it, as export does', async () => {
-    await using source = await postgres.newDatabase()
-    await using target = await postgres.newDatabase()
+    await using source = await postgres.newEmptyDatabase()
+    await using target = await postgres.newEmptyDatabase()
     await withStore(source.url, fill)
     await askDatabase(
       source.url,
@@ -243,8 +243,8 @@ describe('petstore copy', () => {
   })
 
   it('records the environment of a source that has none yet, and carries it over', async () => {
-    await using source = await sqlite.newDatabase()
-    await using target = await sqlite.newDatabase()
+    await using source = await sqlite.newEmptyDatabase()
+    await using target = await sqlite.newEmptyDatabase()
     await withStore(source.url, fill)
     const { code, stderr } = await copy(source.url, target.url, { env: { PETSTORE_ENVIRONMENT: 'production' } })
     assert.equal(code, 0, stderr)
@@ -255,8 +255,8 @@ describe('petstore copy', () => {
   })
 
   it('creates no target for a source that is not there, and leaves no write-ahead log beside its source when the target cannot be opened', async () => {
-    await using source = await sqlite.newDatabase()
-    await using target = await sqlite.newDatabase()
+    await using source = await sqlite.newEmptyDatabase()
+    await using target = await sqlite.newEmptyDatabase()
     assert.equal((await copy(source.url, target.url)).code, 1)
     for (const { url } of [source, target]) assert.deepEqual(filesOf(url), [])
     await withStore(source.url, fill)
@@ -266,7 +266,7 @@ describe('petstore copy', () => {
   })
 
   it('refuses a database of PostgreSQL as its own target, as any that has data', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     await withStore(database.url, fill)
     const before = await withStore(database.url, everything)
     const { code, stderr } = await copy(database.url, database.url)
@@ -275,7 +275,7 @@ describe('petstore copy', () => {
   })
 
   it('says what is missing or wrong in its call', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const calls: [options: string, code: number, message: RegExp][] = [
       [`--to ${database.url}`, 2, /--from is missing/],
       [
@@ -314,7 +314,7 @@ describe('petstore copy', () => {
   })
 
   it('warns of a password that others can read in the process list, and says where to put it', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const { stderr } = await petstore(['copy', '--from', 'postgres://me:secret@127.0.0.1:1/db', '--to', database.url])
     assert.match(
       stderr,

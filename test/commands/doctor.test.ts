@@ -32,7 +32,7 @@ async function examine(url: string, words = '', options: InProcessOptions = {}) 
 
 /** A database of staging. */
 async function withDatabase(engine: TestEngine, work: (url: string, commands: Commands) => Promise<void>) {
-  await using database = await engine.newDatabase()
+  await using database = await engine.newEmptyDatabase()
   const commands = commandsOn(database.url)
   await commands.call(0, 'migrate --environment staging')
   await work(database.url, commands)
@@ -67,7 +67,7 @@ for (const engine of ENGINES) {
       }))
 
     it('tells an environment that is not recorded, one that is a default and gives way to the setting, and one that was chosen', async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       const { url } = database
       const commands = commandsOn(url)
       await withStore(url, async () => {})
@@ -96,7 +96,7 @@ for (const engine of ENGINES) {
     })
 
     it('examines the rest of a database of an earlier release as well', async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       await restoreOldDatabase(engine, database.url)
       const { found, names } = await examine(database.url)
       assert.ok('Schema' in found)
@@ -104,7 +104,7 @@ for (const engine of ENGINES) {
     })
 
     it('leaves a database that needs a migration as it is', async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       if (engine !== postgres) {
         await askDatabase(database.url, 'PRAGMA journal_mode = WAL')
         chmodSync(database.url.slice('sqlite:'.length), 0o600)
@@ -174,7 +174,7 @@ describe('petstore doctor', { concurrency: 3 }, () => {
   })
 
   it('leaves the tables of another program alone, beside which the service can not have its own', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     await askPostgres(database.url, 'CREATE TABLE pets (id INTEGER)')
     const { code, found } = await examine(database.url)
     assert.deepEqual([code, Object.keys(found)], [1, ['Schema']])
@@ -249,7 +249,7 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     const { found = '' } = checks.find(({ name }) => name === 'Database') ?? {}
     assert.match(found, /Cannot connect to PostgreSQL at 127\.0\.0\.1:1/)
     assert.ok(!stdout.includes('hunter2'), stdout)
-    await using withoutTls = await postgres.newDatabase()
+    await using withoutTls = await postgres.newEmptyDatabase()
     const refused = (await examine(withParameters(withoutTls.url, 'sslmode=require'))).found['Database']
     assert.match(`${refused?.found} ${refused?.fix}`, /TLS .* sslmode/)
     const mistyped = await examine(`${url}?colour=red`)

@@ -57,7 +57,7 @@ async function sandbox(
   options: InProcessOptions = {},
 ): Promise<Sandbox> {
   const folder = await Folder.create()
-  const database = await engine.newDatabase()
+  const database = await engine.newEmptyDatabase()
   const { url } = database
   const commands = commandsOn(url, options)
   await commands.call(0, 'migrate')

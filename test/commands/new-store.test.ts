@@ -125,7 +125,7 @@ describe('A suggested command', () => {
   for (const engine of ENGINES) {
     it(`names the database, however it was given, without its password, on ${engine.name}`, async () => {
       await using folder = await Folder.create()
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       await commandsOn(database.url).call(0, 'migrate')
       const file = folder.write('address', `${database.url}\n`)
       const masked = `DATABASE_URL='${database.url.replace(/:[^:/@]+@/, ':PASSWORD@')}' petstore account create EMAIL`
@@ -164,7 +164,7 @@ describe('A suggested command', () => {
 describe('petstore seed', () => {
   for (const engine of ENGINES)
     it(`adds nothing to a store of production, and creates none, on ${engine.name}`, async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       const commands = commandsOn(database.url)
       const why =
         /petstore: .* belongs to production, where made-up animals would stay for good; nothing was added\. Name a database of staging/

@@ -160,7 +160,7 @@ describe('Tries', () => {
   })
 
   it('to sign in whose password was not compared do not count', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     await using petstore = await startPetstore({ database: database.url })
     const client = new ConsoleClient(petstore.url)
     const tryWrong = async () => (await client.signIn(petstore.account.email, 'wrong horse battery')).status

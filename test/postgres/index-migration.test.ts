@@ -201,7 +201,7 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false 
   })
 
   it('runs with all others in one transaction on a new database', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const broken = { ...NEWER[2]!, sql: 'INSERT INTO nowhere VALUES (1);' }
     await assert.rejects(start(database.url, [...own, ...NEWER.slice(0, 2), broken], true), /nothing was changed/)
     assert.deepEqual(await readSchema(database.url), {})

@@ -8,7 +8,7 @@ import { openPostgres } from '../harness/open-postgres.ts'
 for (const words of ['copy', 'seed --count 1'])
   it(`petstore ${words.split(' ')[0]} waits for a statement that takes longer than a request's may`, async () => {
     await using opened = await openPostgres('statement_timeout=1000&connect_timeout=30')
-    await using target = await sqlite.newDatabase()
+    await using target = await sqlite.newEmptyDatabase()
     const unlock = await opened.lock('LOCK TABLE pets')
     const running = petstore([
       ...words.split(' '),

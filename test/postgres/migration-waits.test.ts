@@ -95,7 +95,7 @@ describe('a migration on PostgreSQL', { concurrency: false }, () => {
   for (const [index, { name, concurrentIndex }] of own.entries()) {
     if (index === 0) continue
     it(`lets lists and creates go on while a backup reads every table: ${name}`, async () => {
-      await using database = await postgres.newDatabase()
+      await using database = await postgres.newEmptyDatabase()
       const { url } = database
       await startMigrating(url, own.slice(0, index)).applied
       const tables = await readTables(url)
@@ -133,7 +133,7 @@ describe('a migration on PostgreSQL', { concurrency: false }, () => {
   })
 
   it('names the session also to a role that may not see what it does, in a schema of another name', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const { url } = database
     const role = `keeper_${new URL(url).pathname.slice(1)}`
     await using admin = await hold(url, 'admin', 'COMMIT')
@@ -155,7 +155,7 @@ describe('a migration on PostgreSQL', { concurrency: false }, () => {
 
   it('makes a start say what it waits for, and a signal ends that start', async () => {
     await using folder = await Folder.create()
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const { url } = database
     // The newest one that changes a table: one that only adds tables or builds an index does not wait for a dump.
     const newest = own.findLastIndex(({ sql }) => sql.includes('ALTER TABLE'))

@@ -14,7 +14,7 @@ import { petstore } from '../harness/in-process-command.ts'
 import { event } from '../harness/sample-rows.ts'
 
 async function newMigratedDatabase(): Promise<TestDatabase> {
-  const database = await postgres.newDatabase()
+  const database = await postgres.newEmptyDatabase()
   await petstore(['migrate', '--environment', 'staging', '--database', database.url])
   return database
 }

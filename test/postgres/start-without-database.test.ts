@@ -20,7 +20,7 @@ const messages = ({ lines }: Served) => lines.filter(({ level }) => level !== 'i
 
 describe('petstore serve, while the database is unavailable', { concurrency: 3 }, () => {
   it('is live and not ready, refuses operations with 503, says so once, and is ready when the database is there', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     await using proxy = await startCuttingProxy(database.url)
     await using folder = await Folder.create()
     const { key } = await makeKey(folder, { DATABASE_URL: database.url })
@@ -55,7 +55,7 @@ describe('petstore serve, while the database is unavailable', { concurrency: 3 }
   })
 
   it('exits with the reason if the database turns out to be unusable, answers no more, and leaves no connection', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     await askPostgres(database.url, 'CREATE TABLE pets (whatever INTEGER)')
     await using proxy = await startCuttingProxy(database.url)
     proxy.goAway()

@@ -78,7 +78,7 @@ describe('opening PostgreSQL', () => {
   })
 
   it('says of each host why it can not be reached', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     await refuses(
       'postgres://me:secret@127.0.0.1:1,127.0.0.1:2/pets',
       /Cannot connect to PostgreSQL at 127\.0\.0\.1:1: .*ECONNREFUSED.*; 127\.0\.0\.1:2: /,
@@ -177,7 +177,7 @@ describe('opening PostgreSQL', () => {
 
 describe('a start on PostgreSQL', () => {
   it('waits while another instance migrates, for longer than any statement may take', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const sql = connectTo(database.url, { max: 2 })
     let started: ReturnType<typeof open> | undefined
     await sql.begin(async (migrating) => {
@@ -201,7 +201,7 @@ describe('a start on PostgreSQL', () => {
   })
 
   it('makes no tables in an empty database for who only wants to read, and says so', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const { host, pathname } = new URL(database.url)
     await assert.rejects(
       open(database.url, { create: false }),
@@ -213,7 +213,7 @@ describe('a start on PostgreSQL', () => {
   })
 
   it('migrates the schema that is its own, whatever another schema of the database holds', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const first = await open(database.url)
     await first.pets.createMany([{ name: 'Rex', categoryId: 3n, status: 'sold' }])
     await first.setUnfinishedCopy(true)
@@ -228,7 +228,7 @@ describe('a start on PostgreSQL', () => {
   })
 
   it('tells the server its limits and its name; behind PgBouncer, which takes no limits, only its name', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const told = (parameters: string) =>
       ask(
         withParameters(database.url, `application_name=shop&statement_timeout=1234&${parameters}`),
@@ -241,7 +241,7 @@ describe('a start on PostgreSQL', () => {
   })
 
   it('takes the user, password and database that an address leaves out from PGUSER, PGPASSWORD and PGDATABASE', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const { host, pathname } = new URL(database.url)
     const role = `left_out_${crypto.randomUUID().replaceAll('-', '')}`
     await askPostgres(database.url, `CREATE ROLE ${role} LOGIN PASSWORD 'left out'`)

@@ -92,7 +92,7 @@ describe('A stop with a drain', { concurrency: 3 }, () => {
 
   it('ends in time and with 0 while the database answers nothing', async () => {
     await using folder = await Folder.create()
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     await using proxy = await startCuttingProxy(database.url)
     const { key } = await makeKey(folder, { DATABASE_URL: database.url })
     const served = await serve(folder, { env: { DATABASE_URL: `${proxy.url}?statement_timeout=60000` } })

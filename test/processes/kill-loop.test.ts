@@ -8,7 +8,7 @@ import { ENGINES, type TestEngine } from '../../assurance/harness/engines.ts'
 import { folderUntilExit } from '../harness/command.ts'
 
 async function assertBooks(engine: TestEngine, kills: number, plant: boolean): Promise<void> {
-  await using database = await engine.newDatabase()
+  await using database = await engine.newEmptyDatabase()
   const where = { folder: folderUntilExit(), database: database.url }
   const books = await killUnderLoad({ ...where, kills, clients: 4, random: seeded(1), plant })
   assert.deepEqual([isWhole(books), books.clients.failed, books.verdict.lost.length > 0], [!plant, [], plant])

@@ -65,7 +65,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
     ))
 
   it('suggests on a terminal commands for the database that it was started with, and no metrics where there are none', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const env = { DATABASE_URL: database.url, PETSTORE_SIGNUP: 'closed', NO_COLOR: '1' }
     const { stdout } = await startedOnce(env, { isTTY: true })
     for (const command of ['account create EMAIL', 'key create --account EMAIL --name NAME'])
@@ -93,7 +93,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
   })
 
   it('offers a key on a terminal only to a person of this machine, once, and not in production; without colours if asked', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const start = async (env: Record<string, string>, options: InProcessOptions = { typed: '' }) =>
       (await startedOnce({ DATABASE_URL: database.url, ...env }, options)).stdout
     await using ofProduction = await sqlite.newDatabase()

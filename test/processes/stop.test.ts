@@ -25,7 +25,7 @@ function messagesOf(stdout: string): string[] {
 describe('A service that stops', () => {
   for (const workers of [1, 2]) {
     it(`has written the calls of its last moment, of every process (workers: ${workers})`, async () => {
-      await using database = await sqlite.newDatabase()
+      await using database = await sqlite.newEmptyDatabase()
       const env = { PETSTORE_WORKERS: String(workers), PETSTORE_LOG_LEVEL: 'notice' }
       const petstore = await startPetstore({ database: database.url, env })
       const connections = workers === 1 ? connectionsTo(petstore, 1) : [await connectToWorker(petstore.url)]
@@ -51,7 +51,7 @@ describe('A service that stops', () => {
     ['a worker', connectToWorker],
   ] as const) {
     it(`accepts no connection in any process while ${where} finishes a request`, async () => {
-      await using database = await sqlite.newDatabase()
+      await using database = await sqlite.newEmptyDatabase()
       await using petstore = await startPetstore({ database: database.url, env: { PETSTORE_WORKERS: '2' } })
       using running = await connect(petstore.url)
       await beginCreate(running, petstore.key)
@@ -120,7 +120,7 @@ describe('A service that cannot start, because a port is in use', () => {
   ] as const) {
     it(`closes its database, and leaves nothing but its file (${flag}, workers: ${workers})`, async () => {
       await using other = await startPetstore()
-      await using database = await sqlite.newDatabase()
+      await using database = await sqlite.newEmptyDatabase()
       const path = database.url.slice('sqlite:'.length)
       const env = { PORT: '0', DATABASE_URL: database.url, PETSTORE_WORKERS: workers }
       const { code, stderr } = await petstoreCommand(['serve', flag, new URL(other.url).port], { env })
@@ -147,7 +147,7 @@ describe('petstore serve, told to stop while it starts', () => {
   })
 
   it('by Ctrl-C has handled the signal from its first moment on: it starts, stops in order without a drain, and ends with 0', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const path = database.url.slice('sqlite:'.length)
     const { code, stdout } = await petstoreCommand(['serve'], {
       env: { PORT: '0', DATABASE_URL: database.url, PETSTORE_DRAIN_SECONDS: '60' },

@@ -24,7 +24,7 @@ describe('When the wall clock is set back an hour', () => {
   for (const engine of ENGINES) {
     it(`a key that was revoked elsewhere is still refused within 5 seconds, on ${engine.name}`, async () => {
       const { options, goOn, setBack } = startClocks()
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       await using here = await startPetstore({ database: database.url, ...options })
       await using elsewhere = await startPetstore({ database: database.url })
       assert.equal((await here.call('/pets')).status, 200)

@@ -227,7 +227,7 @@ describe('A worker', () => {
   })
 
   it('that hangs while the service starts is replaced; the service goes on', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const marker = JSON.stringify(join(database.url.slice('sqlite:'.length), '../hung'))
     preload(`import { existsSync, mkdirSync } from 'node:fs'
       if (!existsSync(${marker})) {
@@ -247,7 +247,7 @@ describe('A worker', () => {
     ['later', 4],
   ] as const) {
     it(`that ends while it starts is replaced, also twice in a row and beside others, ${when}; the service goes on`, async () => {
-      await using database = await sqlite.newDatabase()
+      await using database = await sqlite.newEmptyDatabase()
       const marker = join(database.url.slice('sqlite:'.length), '../ended')
       if (when !== 'later') endStarting(count, marker)
       await using petstore = await startPetstore({ database: database.url, env: { PETSTORE_WORKERS: '4' } })
@@ -279,7 +279,7 @@ describe('A worker', () => {
   ]
   for (const [what, program, stopSignal, ended] of ENDS) {
     it(what, async () => {
-      await using database = await sqlite.newDatabase()
+      await using database = await sqlite.newEmptyDatabase()
       preload(program)
       const env = { ...TWO, PORT: String(await freePort()), DATABASE_URL: database.url }
       const stop = stopSignal && { stopSignal: async () => stopSignal }
@@ -290,7 +290,7 @@ describe('A worker', () => {
   }
 
   it('that cannot start fails the start of the service, with its message, which leaves no process and no port behind', async () => {
-    await using database = await sqlite.newDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const [port, adminPort] = [await freePort(), await freePort()]
     // The first of two workers is refused, the other one starts.
     const made = JSON.stringify(join(database.url.slice('sqlite:'.length), '../made'))

@@ -97,7 +97,7 @@ describeService(
 
 describe('Workers', () => {
   it('have written their calls before another process shows them to people, however long the database takes', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     await using petstore = await startPetstore({ database: database.url, env: TWO })
     const { account, key } = await makeKey(petstore)
     const client = await signedInAs(petstore, account)
@@ -122,7 +122,7 @@ describe('Workers', () => {
   })
 
   it('share the connections to PostgreSQL that one process would have', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const url = withParameters(database.url, 'pool_size=4')
     await using petstore = await startPetstore({ database: url, env: TWO, chores: false })
     const sql = connectTo(database.url, { max: 1 })

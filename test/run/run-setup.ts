@@ -2,8 +2,8 @@
 // watch over files that hang.
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { SHARED_POSTGRES } from '../../assurance/harness/engines.ts'
-import { type PostgresServer, startPostgres } from '../../assurance/harness/postgres-server.ts'
+import { startSharedPostgres } from '../../assurance/harness/engines.ts'
+import type { PostgresServer } from '../../assurance/harness/postgres-server.ts'
 import { globalSetup as watchTests } from './time-limit.ts'
 
 let server: PostgresServer
@@ -15,8 +15,7 @@ export async function globalSetup(): Promise<void> {
   // Each test file, and each service that one starts, is a process that loads the same TypeScript: the cache halves its start.
   // It is the folder that bin/petstore.js uses.
   process.env['NODE_COMPILE_CACHE'] ??= fileURLToPath(new URL('../../node_modules/.cache/compiled', import.meta.url))
-  server = await startPostgres()
-  process.env[SHARED_POSTGRES] = server.url
+  server = await startSharedPostgres()
 }
 
 export async function globalTeardown(): Promise<void> {

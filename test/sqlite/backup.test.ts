@@ -258,8 +258,8 @@ describe('petstore restore', { concurrency: 3 }, () => {
   })
 
   it('takes a backup that was made of an earlier release as it was, which the next start upgrades', async () => {
-    await using old = await sqlite.newDatabase()
-    await using database = await sqlite.newDatabase()
+    await using old = await sqlite.newEmptyDatabase()
+    await using database = await sqlite.newEmptyDatabase()
     const made = await restoreOldDatabase(sqlite, old.url)
     const schema = await readSchema(old.url)
     const copy = `${old.url.slice('sqlite:'.length)}.copy`

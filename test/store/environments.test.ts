@@ -63,7 +63,7 @@ for (const engine of ENGINES) {
         ] as const) {
           // Refused there.
           if (first.startsWith('seed') && env === PRODUCTION) continue
-          await using database = await engine.newDatabase()
+          await using database = await engine.newEmptyDatabase()
           const commands = commandsOn(database.url, { env, input: PASSWORD })
           const { stderr } = await commands.call(0, first, { input: INPUTS[first] ?? '' })
           assert.match(stderr, new RegExp(`Created the database .* It belongs to ${environment}\\b`))
@@ -77,8 +77,8 @@ for (const engine of ENGINES) {
     }
 
     it('is recorded when the service creates it, from its setting or its default', async () => {
-      await using first = await engine.newDatabase()
-      await using second = await engine.newDatabase()
+      await using first = await engine.newEmptyDatabase()
+      await using second = await engine.newEmptyDatabase()
       await servedOnce(first.url)
       await servedOnce(second.url, PRODUCTION)
       assert.deepEqual([await recorded(first.url), await recorded(second.url)], ['staging', 'production'])
@@ -91,7 +91,7 @@ for (const engine of ENGINES) {
         (url) => commandsOn(url).run('environment set production'),
       ]
       for (const change of ways) {
-        await using database = await engine.newDatabase()
+        await using database = await engine.newEmptyDatabase()
         await commandsOn(database.url).call(0, 'migrate')
         const told = JSON.stringify(await change(database.url))
         assert.match(told, /belongs to production now|now belongs to production/)
@@ -103,7 +103,7 @@ for (const engine of ENGINES) {
 
     it('stays a default that is in use: with an animal, a key, or once it was chosen', async () => {
       for (const use of ['seed --count 1', CREATE_KEY, 'migrate --environment staging', 'environment set staging']) {
-        await using database = await engine.newDatabase()
+        await using database = await engine.newEmptyDatabase()
         const commands = commandsOn(database.url, { input: PASSWORD })
         await commands.call(0, FIRST_COMMANDS[0])
         await commands.call(0, use)
@@ -117,7 +117,7 @@ for (const engine of ENGINES) {
 
     it('that an earlier release left out is recorded at the next start or key; keys that it made stay valid', async () => {
       for (const next of ['start', 'key'] as const) {
-        await using database = await engine.newDatabase()
+        await using database = await engine.newEmptyDatabase()
         await makeUnrecordedKey(database.url, 'staging')
         if (next === 'start') await assert.rejects(servedOnce(database.url, PRODUCTION), /belongs to staging/)
         else {
@@ -131,7 +131,7 @@ for (const engine of ENGINES) {
     })
 
     it('that is not recorded yet is changed only with --yes while active keys would be refused, and is shown as none', async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       const commands = commandsOn(database.url)
       await makeUnrecordedKey(database.url, 'staging', async (store, accounts, account) => {
         const made = await accounts.createKey(account, 'revoked', undefined, 'command line')
@@ -152,7 +152,7 @@ for (const engine of ENGINES) {
     })
 
     it('that was chosen is changed only with --yes, also while there is no key', async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       const commands = commandsOn(database.url)
       await commands.call(0, 'migrate --environment production')
       const why = /belongs to production; add --yes to change it to staging\.\n/
@@ -163,7 +163,7 @@ for (const engine of ENGINES) {
     })
 
     it('must be that of the start, which is refused otherwise and says how to proceed', async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       await servedOnce(database.url, PRODUCTION)
       for (const [env, setting] of [
         [STAGING, 'staging'],
@@ -185,7 +185,7 @@ for (const engine of ENGINES) {
     })
 
     it('decides the prefix of a key that a command makes, whatever the setting says', async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       const commands = commandsOn(database.url, { input: PASSWORD, env: STAGING })
       await commands.call(0, 'migrate --environment production')
       await commands.call(0, FIRST_COMMANDS[0])
@@ -195,7 +195,7 @@ for (const engine of ENGINES) {
     })
 
     it('is changed by a command that says what happens to the keys: refused, kept, and accepted again after a change back', async () => {
-      await using database = await engine.newDatabase()
+      await using database = await engine.newEmptyDatabase()
       const commands = commandsOn(database.url)
       let key = ''
       {
@@ -231,14 +231,14 @@ for (const engine of ENGINES) {
 }
 
 it('A default environment that gives way to a setting is reported in the log, at the level that is the default', async () => {
-  await using database = await sqlite.newDatabase()
+  await using database = await sqlite.newEmptyDatabase()
   await commandsOn(database.url).call(0, 'migrate')
   const logged = await servedOnce(database.url, { ...PRODUCTION, PETSTORE_LOG_LEVEL: 'notice' })
   assert.match(JSON.stringify(logged), /"msg":"the database belongs to production now; staging was its default"/)
 })
 
 it('A default environment is marked as one before it is recorded: no other process takes it for a choice meanwhile', async () => {
-  await using database = await sqlite.newDatabase()
+  await using database = await sqlite.newEmptyDatabase()
   await withStore(database.url, async () => {})
   using other = new DatabaseSync(database.url.slice('sqlite:'.length))
   // Another process reads both facts at the moment when the environment is written.
@@ -250,7 +250,7 @@ it('A default environment is marked as one before it is recorded: no other proce
 })
 
 it('An environment that another process records first is kept, and a command that would have recorded it says so', async () => {
-  await using database = await sqlite.newDatabase()
+  await using database = await sqlite.newEmptyDatabase()
   await makeUnrecordedKey(database.url, 'production')
   // Called when the command has read the environment, and before it records one.
   const clock = () => {
@@ -286,7 +286,7 @@ it('A default environment that is chosen, or changed and changed back, counts as
 })
 
 it('An environment that is known by a key counts as chosen, also where the setting is not given', async () => {
-  await using database = await sqlite.newDatabase()
+  await using database = await sqlite.newEmptyDatabase()
   await makeUnrecordedKey(database.url, 'production')
   const { stderr } = await commandsOn(database.url).call(0, 'migrate')
   assert.match(stderr, / now belongs to production\.\n/)

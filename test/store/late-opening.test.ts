@@ -34,7 +34,7 @@ function open(url: string, reports: string[], options: Partial<OpeningOptions> =
 }
 
 it('A store whose opening succeeds after it was closed is closed then, without a word', async () => {
-  await using database = await postgres.newDatabase()
+  await using database = await postgres.newEmptyDatabase()
   await using proxy = await startCuttingProxy(database.url)
   const reports: string[] = []
   proxy.goAway()
@@ -50,7 +50,7 @@ it('A store whose opening succeeds after it was closed is closed then, without a
 })
 
 it('A store that is opened late says why until then, and is from then on as one that is opened at once', async () => {
-  await using database = await postgres.newDatabase()
+  await using database = await postgres.newEmptyDatabase()
   await using proxy = await startCuttingProxy(database.url)
   const calls: string[] = []
   proxy.goAway()
@@ -84,7 +84,7 @@ it('A store that is opened late says why until then, and is from then on as one 
 })
 
 it('A store that waits for its database says why the last attempt has failed, not the first one', async () => {
-  await using database = await postgres.newDatabase()
+  await using database = await postgres.newEmptyDatabase()
   await using proxy = await startCuttingProxy(database.url)
   proxy.goAway()
   const { store, opened } = await open(proxy.url.replace(/[^/]*$/, 'none'), [])
@@ -97,7 +97,7 @@ it('A store that waits for its database says why the last attempt has failed, no
 })
 
 it('A database that goes away while its environment is recorded is waited for, as one that was away before', async () => {
-  await using database = await postgres.newDatabase()
+  await using database = await postgres.newEmptyDatabase()
   await using proxy = await startCuttingProxy(database.url)
   const reports: string[] = []
   const held = proxy.holdNextAnswer('staging')

@@ -18,7 +18,7 @@ describe('several instances on one database', { concurrency: false }, () => {
   let two: Petstore
 
   before(async () => {
-    database = await postgres.newDatabase()
+    database = await postgres.newEmptyDatabase()
     one = await startPetstore({ database: database.url })
     two = await startPetstore({ database: database.url })
   })
@@ -61,7 +61,7 @@ describe('several instances on one database', { concurrency: false }, () => {
   })
 
   it('come up, all five of them, when they are started at once on an empty database', async () => {
-    await using empty = await postgres.newDatabase()
+    await using empty = await postgres.newEmptyDatabase()
     await using running = new AsyncDisposableStack()
     const starts = await Promise.allSettled(
       Array.from({ length: 5 }, async () => running.use(await startPetstore({ database: empty.url }))),

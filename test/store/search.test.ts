@@ -308,7 +308,7 @@ for (const engine of ENGINES) {
 
 describe('the search by name on PostgreSQL', () => {
   it('finds the same in a database that sorts by the rules of a language: in Czech, ch comes after h', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const databaseName = new URL(database.url).pathname.slice(1)
     const server = database.url.replace(databaseName, 'postgres')
     await askPostgres(server, `DROP DATABASE ${databaseName}`)

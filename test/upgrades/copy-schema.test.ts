@@ -15,7 +15,7 @@ const TYPES: Record<string, string> = {
 }
 
 async function schemaOf(engine: TestEngine): Promise<Schema> {
-  await using database = await engine.newDatabase()
+  await using database = await engine.newEmptyDatabase()
   await withStore(database.url, async () => {})
   return await readSchema(database.url)
 }

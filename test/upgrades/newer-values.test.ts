@@ -44,7 +44,7 @@ const FREE = [
 ]
 
 it('Each column of text is either free or tried below with values of a newer program', async () => {
-  await using database = await sqlite.newDatabase()
+  await using database = await sqlite.newEmptyDatabase()
   await withStore(database.url, async () => {})
   const schema = await readSchema(database.url)
   const texts = KINDS.flatMap(({ name, columns }) =>
@@ -76,7 +76,7 @@ for (const engine of ENGINES) {
     let person: ConsoleClient
     let animals: bigint[]
     before(async () => {
-      database = await engine.newDatabase()
+      database = await engine.newEmptyDatabase()
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
       await askDatabase(database.url, ...WITHOUT_CHECKS[engine.name]!)
       service = await startPetstore({ database: database.url })
@@ -180,7 +180,7 @@ for (const engine of ENGINES) {
     })
 
     it('of an environment let no service start, and no command make keys', async () => {
-      await using other = await engine.newDatabase()
+      await using other = await engine.newEmptyDatabase()
       await petstore(['migrate', '--database', other.url])
       await petstore(['account', 'create', 'you@example.com', '--password-stdin', '--database', other.url], {
         input: 'correct horse battery',

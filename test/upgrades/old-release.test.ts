@@ -62,7 +62,7 @@ for (const release of OLD_RELEASES) {
     const isCompatible = later.every(({ compatibleFrom }) => compatibleFrom <= release.schema)
     describe(`version ${release.version} on ${engine.name}`, { concurrency: false }, () => {
       it('has stored something in every table, and an upgrade loses nothing of it', async () => {
-        await using database = await engine.newDatabase()
+        await using database = await engine.newEmptyDatabase()
         await restoreOldDatabase(engine, database.url, release)
         const schema = await readSchema(database.url)
         const before = await readRows(database.url, schema)
@@ -80,7 +80,7 @@ for (const release of OLD_RELEASES) {
       })
 
       it('has left animals, keys, sessions, passwords, idempotency records and imports that work after an upgrade', async () => {
-        await using database = await engine.newDatabase()
+        await using database = await engine.newEmptyDatabase()
         const made = await restoreOldDatabase(engine, database.url, release)
         const env = { PETSTORE_ENVIRONMENT: 'staging' }
         await using petstore = await startPetstore({ database: database.url, env, clock: () => made.at + 60_000 })
@@ -112,7 +112,7 @@ for (const release of OLD_RELEASES) {
       })
 
       it('has left keys and animals that commands find before the service has upgraded the database', async () => {
-        await using database = await engine.newDatabase()
+        await using database = await engine.newEmptyDatabase()
         const made = await restoreOldDatabase(engine, database.url, release)
         const run = async (...words: string[]) => {
           const { code, stdout, stderr } = await command([...words, '--database', database.url])
@@ -127,7 +127,7 @@ for (const release of OLD_RELEASES) {
       if (release === FIRST_RELEASE) {
         it('works beside this release: a key that it makes for an account without that right is refused, a password that it changes voids links', async () => {
           await using old = await oldReleaseFolder(release)
-          await using database = await engine.newDatabase()
+          await using database = await engine.newEmptyDatabase()
           const { email } = await restoreOldDatabase(engine, database.url, release)
           const env = { DATABASE_URL: database.url, PETSTORE_ENVIRONMENT: 'staging' }
           await using petstore = await startPetstore({
@@ -165,7 +165,7 @@ for (const release of OLD_RELEASES) {
       it(`${isCompatible ? 'works with' : 'refuses'} today's schema, as the migrations say`, async () => {
         await using old = await oldReleaseFolder(release)
         await using newer = await Folder.create()
-        await using database = await engine.newDatabase()
+        await using database = await engine.newEmptyDatabase()
         const { key } = await restoreOldDatabase(engine, database.url, release)
         const env = { DATABASE_URL: database.url, PETSTORE_ENVIRONMENT: 'staging' }
         const { url: before } = await serve(old, { env })

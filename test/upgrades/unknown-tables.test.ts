@@ -28,8 +28,8 @@ const copy = (from: string, to: string) => petstore(['copy', '--from', from, '--
 for (const engine of ENGINES) {
   describe(`tables and columns of a newer program on ${engine.name}`, { concurrency: false }, () => {
     it('make copy refuse, whichever side has them, and change nothing; doctor names them, and goes on with what it can check', async () => {
-      await using source = await engine.newDatabase()
-      await using target = await sqlite.newDatabase()
+      await using source = await engine.newEmptyDatabase()
+      await using target = await sqlite.newEmptyDatabase()
       const names = async (url: string) => (await askDatabase(url, 'SELECT name FROM pets')).length
       await fill(source.url)
       await askDatabase(source.url, ...NEWER)
@@ -53,8 +53,8 @@ for (const engine of ENGINES) {
     })
 
     it('are not suspected where only an index, a view, statistics, or a column that was dropped again have been added', async () => {
-      await using source = await engine.newDatabase()
-      await using target = await sqlite.newDatabase()
+      await using source = await engine.newEmptyDatabase()
+      await using target = await sqlite.newEmptyDatabase()
       await fill(source.url)
       await askDatabase(source.url, NEWER[0]!, 'CREATE INDEX pets_by_name ON pets (name)', 'ANALYZE')
       await askDatabase(source.url, 'CREATE VIEW pet_names AS SELECT name FROM pets')
@@ -66,7 +66,7 @@ for (const engine of ENGINES) {
 
 describe('a PostgreSQL database that holds more than the service', () => {
   it('is not suspected for a view, the tables of an extension or those of another schema, and names a table in partitions once', async () => {
-    await using database = await postgres.newDatabase()
+    await using database = await postgres.newEmptyDatabase()
     const unknown = () => withStore(database.url, ({ records }) => records.unknown())
     await askDatabase(
       database.url,

@@ -14,7 +14,7 @@ const REX = { method: 'POST', body: '{"name":"Rex","categoryId":1}' }
 async function upgraded(engine: TestEngine, ...migrations: string[]) {
   await using stack = new AsyncDisposableStack()
   const folder = stack.use(await Folder.create())
-  const { url } = stack.use(await engine.newDatabase())
+  const { url } = stack.use(await engine.newEmptyDatabase())
   const newer = stack.use(await changedProgram(NEWEST, ...migrations))
   const commands = commandsOn(url)
   await commands.call(0, 'migrate')

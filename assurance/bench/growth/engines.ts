@@ -22,7 +22,7 @@ const sqlite: BenchEngine = {
     const databases = new AsyncDisposableStack()
     return {
       version: `SQLite ${process.versions['sqlite']}`,
-      newDatabase: async () => databases.use(await sqliteFiles.newDatabase()).url,
+      newDatabase: async () => databases.use(await sqliteFiles.newEmptyDatabase()).url,
       async settle() {},
       [Symbol.asyncDispose]: () => databases.disposeAsync(),
     }
