@@ -1,7 +1,8 @@
 // The rules for names of categories.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { categoryNameProblem } from './category-name.ts'
+import { countedSteps } from '../../test/harness/counted-steps.ts'
+import { CategoryNames, categoryNameProblem } from './category-name.ts'
 import { foldName } from './text/fold-name.ts'
 
 type Case = [name: string, problem: RegExp | undefined]
@@ -15,6 +16,9 @@ const CASES: Case[] = [
   ['', /^Enter a name$/],
   [' \t', /^Enter a name$/],
   ['x'.repeat(101), /at most 100 characters, got 101$/],
+  ['\uFDFA'.repeat(11), undefined],
+  ['\uFDFA'.repeat(12), /Written out, it must have at most 200 characters, got 216$/],
+  ['\u0958'.repeat(100), undefined],
   ['Cats\0', /U\+0000/],
   ['Cats\uD800', /surrogate/],
   ['3', /more than digits/],
@@ -46,4 +50,32 @@ it('Names that look the same are the same', () => {
     ['νικοσ', 'Νικος'],
   ] as const)
     assert.equal(foldName(one), foldName(other), one)
+})
+
+it('The name that is meant is looked for in few steps, however long, alike and many the names are', () => {
+  const count = 100
+  const store = (name: (digits: string) => string) =>
+    new CategoryNames(
+      Array.from({ length: count }, (_, index) => ({
+        number: BigInt(index),
+        name: name(String(index).padStart(3, '0')),
+      })),
+    )
+  // A release before the limit of the folded length took such names.
+  const long = store((digits) => '\uFDFA'.repeat(97) + digits)
+  const alike = store((digits) => 'x'.repeat(59) + digits)
+  const cases: [CategoryNames, typed: string, hint: RegExp][] = [
+    [long, '\uFDFA'.repeat(97) + '0123', /\.$/],
+    [long, '\uFDFA'.repeat(5000), /\.$/],
+    [alike, 'x'.repeat(5000), /\.$/],
+    [alike, 'x'.repeat(58) + 'yyyy', /\.$/],
+    [alike, 'x'.repeat(59) + '0012', /Did you mean x{59}001\?$/],
+    [alike, 'x'.repeat(58) + '007x', /Did you mean x{59}007\?$/],
+  ]
+  for (const [names, typed, hint] of cases) {
+    assert.match(names.unknown(typed), hint)
+    // Of each name 62 letters, with up to 3 before and after each.
+    const steps = countedSteps(() => names.unknown(typed))
+    assert.ok(steps < 6 * 7 * 62 * count, `${steps} steps for ${typed.slice(0, 70)}`)
+  }
 })

@@ -3,7 +3,7 @@ import { didYouMean } from './text/did-you-mean.ts'
 import { foldName } from './text/fold-name.ts'
 import { int64FromText } from './int64.ts'
 import { quote } from './json.ts'
-import { CATEGORY_NAME_MAX_LENGTH } from './limits.ts'
+import { CATEGORY_NAME_FOLDED_MAX_LENGTH, CATEGORY_NAME_MAX_LENGTH } from './limits.ts'
 import { isName } from './pets.ts'
 
 export interface Category {
@@ -14,11 +14,14 @@ export interface Category {
 
 /** Says what is wrong with a name, without a full stop; undefined if nothing is. */
 export function categoryNameProblem(name: string): string | undefined {
-  const folded = foldName(name)
-  if (folded === '') return 'Enter a name'
   const { length } = [...name]
   if (length > CATEGORY_NAME_MAX_LENGTH)
     return `The name must have at most ${CATEGORY_NAME_MAX_LENGTH} characters, got ${length}`
+  const folded = foldName(name)
+  if (folded === '') return 'Enter a name'
+  const { length: written } = [...folded]
+  if (written > CATEGORY_NAME_FOLDED_MAX_LENGTH)
+    return `The name has signs that stand for words, such as ﷺ. Written out, it must have at most ${CATEGORY_NAME_FOLDED_MAX_LENGTH} characters, got ${written}`
   if (!isName(name, CATEGORY_NAME_MAX_LENGTH))
     return 'The name has U+0000 or half a surrogate pair, which cannot be stored. Remove it'
   // Where a category is chosen, digits mean the number.
@@ -30,12 +33,19 @@ export class CategoryNames {
   /** By number, in the order of the names. */
   readonly names: ReadonlyMap<bigint, string>
   readonly #numbers: ReadonlyMap<string, bigint>
+  readonly #folded: ReadonlyMap<string, string>
 
-  constructor(categories: readonly Category[] = []) {
-    const folded = categories.map(({ number, name }) => ({ number, name, key: foldName(name) }))
+  constructor(categories: readonly Category[] = [], fold = foldName) {
+    const folded = categories.map(({ number, name }) => ({ number, name, key: fold(name) }))
     const sorted = folded.toSorted((one, other) => (one.key < other.key ? -1 : 1))
     this.names = new Map(sorted.map(({ number, name }) => [number, name]))
     this.#numbers = new Map(sorted.map(({ number, key }) => [key, number]))
+    this.#folded = new Map(sorted.map(({ name, key }) => [name, key]))
+  }
+
+  /** Folds a name; those of the categories are remembered. */
+  fold(name: string): string {
+    return this.#folded.get(name) ?? foldName(name)
   }
 
   words(number: bigint): string {
@@ -44,11 +54,12 @@ export class CategoryNames {
 
   /** Returns the number that a text means: digits, or a name. */
   numberOf(text: string): bigint | undefined {
-    return int64FromText(text.trim()) ?? this.#numbers.get(foldName(text))
+    return int64FromText(text.trim()) ?? this.#numbers.get(this.fold(text))
   }
 
   /** Says that no category has this name, and which one has nearly it. */
   unknown(name: string): string {
-    return `No category is named ${quote(name.trim())}.${didYouMean(name, [...this.names.values()], foldName)}`
+    const shown = (folded: string) => this.words(this.#numbers.get(folded)!)
+    return `No category is named ${quote(name.trim())}.${didYouMean(this.fold(name), this.#numbers.keys(), shown)}`
   }
 }

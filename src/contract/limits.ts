@@ -16,6 +16,9 @@ export const NAME_MAX_LENGTH = 255
 /** The longest name of a category, in Unicode code points. */
 export const CATEGORY_NAME_MAX_LENGTH = 100
 
+/** Its longest form for comparison (`foldName`), which has 18 characters for some signs. */
+export const CATEGORY_NAME_FOLDED_MAX_LENGTH = 2 * CATEGORY_NAME_MAX_LENGTH
+
 /** How many categories can have a name: pages read all of them. */
 export const CATEGORIES_MOST = 1000
 

@@ -28,6 +28,9 @@ function categoryOf({ number, name }: Row): Category {
 }
 
 export function categoryStore(sql: Sql): CategoryStore {
+  /** What was last read: each page of members reads the names, which seldom change. */
+  let [read, prepared]: [readonly Category[], CategoryNames] = [[], new CategoryNames()]
+
   return {
     save({ number, name }, former, event) {
       const folded = foldName(name)
@@ -49,7 +52,13 @@ export function categoryStore(sql: Sql): CategoryStore {
       })
     },
 
-    names: async () => new CategoryNames((await sql.read('SELECT number, name FROM categories')).map(categoryOf)),
+    async names() {
+      const now = (await sql.read('SELECT number, name FROM categories')).map(categoryOf)
+      const isRead = ({ number, name }: Category, at: number) => read[at]?.number === number && read[at].name === name
+      if (now.length !== read.length || !now.every(isRead))
+        [read, prepared] = [now, new CategoryNames(now, (name) => prepared.fold(name))]
+      return prepared
+    },
   }
 }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { CATEGORIES_MOST, UPLOAD_ROWS } from '../../src/contract/limits.ts'
+import { checkFile } from '../../src/console/animals/import-file.ts'
 import { UPLOAD_KEPT_MS } from '../../src/store/uploads.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { RawConnection } from '../../assurance/harness/raw-http.ts'
@@ -75,6 +76,18 @@ describeService('Bringing in a file', (service) => {
       trail.flatMap(({ action, subject }) => (action === 'category.added' ? [subject.split(' ')[0]] : [])),
       ['Hamsters', 'Ferrets'],
     )
+  })
+
+  it('looks for no similar name in any of its rows: a thousand names are many', async () => {
+    const { store, account } = service()
+    await store.categories.save({ number: 660n, name: 'Badgers' }, undefined, event(account.id, 'category.added'))
+    const page = await bring(await signedIn(service()), csv(['Ada,Bagers,', 'Bob,badgers,']))
+    const upload = await store.uploads.find(page.split('/').at(-1)!, account.id, 0)
+    const names = await store.categories.names()
+    const rows = (await Array.fromAsync((await checkFile(store.uploads, upload!, names)).rows(names))).flat()
+    assert.match(names.unknown('Bagers'), /Did you mean Badgers/)
+    assert.match('problem' in rows[0]! ? rows[0].problem : '', /^No category is named "Bagers"\. Add it/)
+    assert.partialDeepStrictEqual(rows[1], { pet: { categoryId: 660n } })
   })
 
   it('gives a new category no number that a row of the file has', async () => {

@@ -68,6 +68,25 @@ for (const engine of ENGINES) {
       assert.equal((await store.accounts.auditTrail('acct_2', 9)).length, 1)
     })
 
+    it('are prepared once for all who read them, until one of them changes, also by another instance', async () => {
+      const other = await openStore(readConfig({ database: database.url }, {}).database)
+      const first = await store.categories.names()
+      assert.equal(await store.categories.names(), first)
+      const save = (number: bigint, name: string, former?: string) =>
+        other.categories.save({ number, name }, former, added('acct_other'))
+      await save(70n, 'Newts')
+      const now = await store.categories.names()
+      assert.deepEqual([first.numberOf('newts'), now.numberOf('newts')], [undefined, 70n])
+      await save(70n, 'Toads', 'Newts')
+      const last = await store.categories.names()
+      assert.deepEqual(
+        ['newts', 'toads'].map((name) => last.numberOf(name)),
+        [undefined, 70n],
+      )
+      assert.equal(last.words(70n), 'Toads')
+      await other.close()
+    })
+
     it('list their animals, also of one status, page by page in both directions, as the list without filters would', async () => {
       await store.pets.createMany(
         Array.from({ length: 60 }, (_, index) => ({

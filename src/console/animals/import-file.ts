@@ -81,8 +81,21 @@ const NEW_CATEGORIES = 50
 const FIRST_SHOWN = 10
 const PROBLEMS_SHOWN = 100
 
-/** Looks for no similar name, which takes long if the name is. */
+/** Looks for no similar name: each row of a file would. */
 class WithoutHints extends CategoryNames {
+  override readonly names: CategoryNames['names']
+  readonly #categories: CategoryNames
+
+  constructor(categories: CategoryNames) {
+    super()
+    this.names = categories.names
+    this.#categories = categories
+  }
+
+  override numberOf(text: string): bigint | undefined {
+    return this.#categories.numberOf(text)
+  }
+
   override unknown(name: string): string {
     return `No category is named ${quote(name.trim())}.`
   }
@@ -127,18 +140,19 @@ function inFormWords({ problem, texts }: Extract<Row, { problem: string }>, cate
 }
 
 /** Throws `FileRefused`. */
-export async function checkFile(uploads: UploadStore, upload: Upload, { names }: CategoryNames): Promise<Checked> {
+export async function checkFile(uploads: UploadStore, upload: Upload, categories: CategoryNames): Promise<Checked> {
   const start = Buffer.from((await uploads.part(upload.id, 0)) ?? []).subarray(0, BOUNDS.longestRow)
   const encoding = encodingOf(start, 'The file')
   const { value: header = start } = await textOf(Readable.from([start]), encoding).next()
   const dialect = recogniseCsv(header, { ignoreColumns: true })
-  const rows: Checked['rows'] = (known) => readCsv(textOf(slicesOf(uploads, upload), encoding), dialect, known, BOUNDS)
-  const known = new WithoutHints(Array.from(names, ([number, name]) => ({ number, name })))
+  const rows: Checked['rows'] = (named) =>
+    readCsv(textOf(slicesOf(uploads, upload), encoding), dialect, new WithoutHints(named), BOUNDS)
+  const known = new WithoutHints(categories)
   const [first, problems]: [Checked['first'], Checked['problems']] = [[], []]
   const gathered = new Map<string, string>()
   const numbers = new Set<bigint>()
   let [ready, withNew, bad] = [0, 0, 0]
-  for await (const some of rows(known)) {
+  for await (const some of rows(categories)) {
     for (const row of some) {
       const good = 'pet' in row ? { pet: row.pet } : withNewCategory(row.unnamed)
       if (good && first.length < FIRST_SHOWN) first.push(good)

@@ -1,35 +1,48 @@
 // Suggests a known word for a mistyped one: a command, an option, a setting, or the name of a category.
 
-/** Suggests the known word that is nearest to a mistyped one, as `fold` reads them; returns '' if more than one letter in three differs. */
-export function didYouMean(word: string, known: readonly string[], fold: (text: string) => string = String): string {
-  const sought = fold(word)
-  const near = known.flatMap((candidate) => {
-    const folded = fold(candidate)
-    const most = Math.max(1, Math.floor(folded.length / 3))
-    // The distance takes a time of both lengths, and is at least their difference.
-    const far = Math.abs(folded.length - sought.length) > most ? Infinity : distance(sought, folded)
-    return far <= most ? [{ candidate, far }] : []
-  })
-  const [best] = near.toSorted((a, b) => a.far - b.far)
-  return best === undefined ? '' : ` Did you mean ${best.candidate}?`
+/** Bounds what a comparison with 1,000 names takes: the longest word that is compared, and how many letters of it may differ. */
+const MOST = { letters: 64, differ: 3 }
+
+/** Suggests the known word that is nearest to a mistyped one; returns '' if more than one letter in three differs. */
+export function didYouMean(word: string, known: Iterable<string>, shown: (word: string) => string = String): string {
+  if (word.length > MOST.letters) return ''
+  let [best, least]: [string | undefined, number] = [undefined, Infinity]
+  for (const candidate of known) {
+    const most = Math.min(MOST.differ, Math.max(1, Math.floor(candidate.length / 3)), least - 1)
+    const far = distance(word, candidate, most)
+    if (far <= most) [best, least] = [candidate, far]
+  }
+  return best === undefined ? '' : ` Did you mean ${shown(best)}?`
 }
 
-/** Counts the letters to add, remove, replace or swap with their neighbour (optimal string alignment distance). */
-function distance(from: string, to: string): number {
-  let [before, last]: [number[], number[]] = [[], Array.from({ length: to.length + 1 }, (_, index) => index)]
+/**
+ * Counts the letters to add, remove, replace or swap with their neighbour (optimal string alignment distance), up to one more than
+ * `most`: looks only at places that so few changes can reach.
+ */
+function distance(from: string, to: string, most: number): number {
+  const far = most + 1
+  if (Math.abs(from.length - to.length) > most) return far
+  const places = () => Array.from({ length: to.length + 1 }, () => far)
+  let [current, before, last] = [places(), places(), places()]
+  for (let column = 0; column <= Math.min(to.length, most); column += 1) last[column] = column
+  let leastBefore = 0
   for (let row = 1; row <= from.length; row += 1) {
-    const current = [row]
-    for (let column = 1; column <= to.length; column += 1) {
-      const same = from[row - 1] === to[column - 1]
-      const swapped = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1]
-      current[column] = Math.min(
-        last[column]! + 1,
-        current[column - 1]! + 1,
-        last[column - 1]! + (same ? 0 : 1),
-        swapped ? before[column - 2]! + 1 : Number.POSITIVE_INFINITY,
-      )
+    current.fill(far)
+    current[0] = Math.min(row, far)
+    const letter = from.charCodeAt(row - 1)
+    let least = current[0]
+    for (let column = Math.max(1, row - most); column <= Math.min(to.length, row + most); column += 1) {
+      const same = letter === to.charCodeAt(column - 1)
+      const swapped = letter === to.charCodeAt(column - 2) && from.charCodeAt(row - 2) === to.charCodeAt(column - 1)
+      let changes = Math.min(last[column]! + 1, current[column - 1]! + 1, last[column - 1]! + (same ? 0 : 1))
+      if (swapped) changes = Math.min(changes, before[column - 2]! + 1)
+      current[column] = changes
+      least = Math.min(least, changes)
     }
-    ;[before, last] = [last, current]
+    // A swap continues from the row before the last one.
+    if (Math.min(least, leastBefore) > most) return far
+    leastBefore = least
+    ;[current, before, last] = [before, last, current]
   }
-  return last[to.length]!
+  return Math.min(far, last[to.length]!)
 }
