@@ -171,9 +171,6 @@ export const PET_SUBJECT = `name || ' (' || id || ')'`
 
 const LISTED = PET_ACTIONS.map((action) => `'${action}'`).join(', ')
 
-/**
- * Selects the events of animals, or those of an account's security log: all that are about neither animals nor categories, those of a
- * newer program included. Indexes have the conditions on animals.
- */
+/** Selects the events of animals, or all others, those of a newer program included. Indexes have these conditions. */
 export const OF_PETS = `action IN (${LISTED})`
-export const OF_SECURITY = `action NOT IN (${LISTED}) AND action NOT LIKE 'category.%'`
+export const NOT_OF_PETS = `action NOT IN (${LISTED})`

@@ -1,7 +1,8 @@
 // The port for people: their accounts and roles, the links that managers pass on, and what was done.
 import { foldName } from '../contract/text/fold-name.ts'
-import { type Account, type AuditEvent, OF_PETS, OF_SECURITY, type RecordedEvent, type Role } from './account-store.ts'
+import { type Account, type AuditEvent, OF_PETS, type RecordedEvent, type Role } from './account-store.ts'
 import { ADDED_IN_CONSOLE } from './pet-changes.ts'
+import { type LogPage, type LogQuery, securityLog } from './security-log.ts'
 import { changeWithEvent, plain, type Row, type Sql, type Statement } from './sql.ts'
 
 /** The account of the key that a first start prints (cli/commands/serve.ts). Nobody can sign in to it: it is no person, and has no role or link. */
@@ -79,8 +80,9 @@ interface PeopleStore {
   links(now: number, limit: number): Promise<Link[]>
   /** Resolves with false if there is no such link. */
   removeLink(hash: string, event: AuditEvent): Promise<boolean>
-  /** The account's events, newest first: all of them, or those of its security log. */
-  auditTrail(accountId: string, limit: number, which?: 'all' | 'security'): Promise<RecordedEvent[]>
+  /** The account's events, newest first. */
+  auditTrail(accountId: string, limit: number): Promise<RecordedEvent[]>
+  securityLog(accountId: string, query: LogQuery): Promise<LogPage>
   /** Lists the accounts that have added animals in the console, changed or removed some, by email address. */
   authors(): Promise<Account[]>
   /** The changes of an animal by any account, its removal included, newest first. */
@@ -223,8 +225,8 @@ export function peopleStore(sql: Sql): PeopleStore {
     links: (now, limit) => workingLinks(now, `ORDER BY expires_at DESC, hash LIMIT ${limit}`),
     removeLink: (hash, event) => change(event, ['DELETE FROM account_links WHERE hash = $1', hash]),
 
-    auditTrail: (accountId, limit, which = 'all') =>
-      events(`account_id = $1${which === 'security' ? ` AND ${OF_SECURITY}` : ''}`, [accountId], limit),
+    auditTrail: (accountId, limit) => events('account_id = $1', [accountId], limit),
+    securityLog: (accountId, query) => securityLog(sql, accountId, query),
 
     /** Each is found by an index from the one before: DISTINCT would read every row, and Citus has no recursive queries. */
     async authors() {

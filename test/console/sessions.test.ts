@@ -5,10 +5,19 @@ import { describe, it } from 'node:test'
 import { SESSION_IDLE_MS } from '../../src/accounts/sessions.ts'
 import type { AuditEvent } from '../../src/store/account-store.ts'
 import { until } from '../../assurance/harness/until.ts'
-import { ConsoleClient, hiddenIn, MEMBER_PAGES, signedIn, signedInAs, withKey } from '../harness/console-client.ts'
+import {
+  ConsoleClient,
+  hiddenIn,
+  MEMBER_PAGES,
+  signedIn,
+  signedInAs,
+  unescaped,
+  withKey,
+} from '../harness/console-client.ts'
 import { cpuTime } from '../harness/cpu-time.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { describeService, makeCostlyAccount, PASSWORD, startPetstore } from '../harness/harness.ts'
+import { event } from '../harness/sample-rows.ts'
 import { WORKERS } from '../run/with-workers.ts'
 
 const clock = { now: Date.now() }
@@ -135,9 +144,9 @@ describeService(
         const { accounts } = service().store
         const answered = Promise.withResolvers<void>()
         const append = accounts.appendEvent.bind(accounts)
-        const write = mock.method(accounts, 'appendEvent', async (event: AuditEvent) => {
+        const write = mock.method(accounts, 'appendEvent', async (refused: AuditEvent) => {
           await answered.promise
-          await append(event)
+          await append(refused)
         })
         assert.equal((await visitor().signIn(service().account.email, 'wrong horse battery')).status, 400)
         answered.resolve()
@@ -206,9 +215,8 @@ describeService(
         [...items].map(([, words, subject, door]) => `${words}: ${subject!.replace(/ \(.*/, '')}, ${door}`),
         [
           `Sign-in refused: ${email} from 127.0.0.1, in the console`,
-          `Signed in: ${email} from 127.0.0.1, in the console`,
+          `2 sign-ins: ${email} from 127.0.0.1, in the console`,
           `Signed out: ${email} from 127.0.0.1, in the console`,
-          `Signed in: ${email} from 127.0.0.1, in the console`,
           `Password changed: ${email}, in the console`,
           'Key revoked: laptop, on the command line',
           'Key generated: laptop, in the console',
@@ -216,6 +224,50 @@ describeService(
           `Account created: ${email}, on the command line`,
         ],
       )
+    })
+
+    it('keeps a key of a thief on the first page of the security log, past any number of wrong passwords and sign-ins, and shows each of those', async () => {
+      const email = 'robbed@example.com'
+      const client = await signedInAs(service(), email)
+      await client.generateKey('backdoor')
+      const { id } = (await service().store.accounts.accountByEmail(email))!
+      const note = (action: 'session.refused' | 'session.started', nth: number) =>
+        service().store.accounts.appendEvent({
+          ...event(id, action),
+          at: clock.now,
+          via: 'console',
+          subject: `${email} from 192.0.2.${nth}`,
+        })
+      for (let nth = 1; nth <= 30; nth += 1) {
+        await note('session.refused', nth)
+        await note('session.started', nth)
+      }
+      const textOf = (body: string) => body.split('<ol class="security-log">')[1]!.replaceAll(/<[^>]*>|\s+/g, ' ')
+      const first = await client.get('/account')
+      assert.match(
+        textOf(first.body),
+        /^[^:]* 30 sign-ins .*192\.0\.2\.30 , the newest\. +Show each .* 30 wrong passwords .* Key generated +backdoor .* Signed in .* Account created /,
+      )
+      const [, each] = /30 wrong passwords.*?<a href="([^"]*)">Show each/s.exec(first.body)!
+      const pages = [await client.get(unescaped(each!))]
+      assert.match(pages[0]!.body, /Only wrong passwords\./)
+      const [, older] = /rel="next" href="([^"]*)">Older/.exec(pages[0]!.body)!
+      pages.push(await client.get(unescaped(older!)))
+      const from = pages.flatMap(({ body }) =>
+        [...textOf(body).matchAll(/192\.0\.2\.(\d+)/g)].map(([, nth]) => Number(nth)),
+      )
+      assert.deepEqual(
+        from,
+        Array.from({ length: 30 }, (_, nth) => 30 - nth),
+      )
+      for (const query of [
+        'before=x',
+        'before=-1',
+        'before=99999999999999999999',
+        'only=key.created',
+        'only=constructor',
+      ])
+        assert.match((await client.get(`/account?${query}`)).body, /30 wrong passwords/, query)
     })
 
     describe('a session', () => {

@@ -6,14 +6,17 @@ import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { readConfig } from '../../src/config.ts'
 import { PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
-import { OF_SECURITY } from '../../src/store/account-store.ts'
 import { CHANGES_OF_PET } from '../../src/store/people-store.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import { pagesOfChanges } from '../../src/store/pet-changes.ts'
 import { COUNT_IN_CATEGORY, type Page, pagesOfList } from '../../src/store/pet-list.ts'
 import { kindOf } from '../../src/store/records.ts'
+import { FOLDED_MOST, securityLog } from '../../src/store/security-log.ts'
+import type { Sql } from '../../src/store/sql.ts'
 import { openDatabase } from '../../src/store/sqlite/database.ts'
 import { sqlitePage } from '../../src/store/sqlite/pets.ts'
+import { sqliteSql } from '../../src/store/sqlite/sql.ts'
+import type { Transactions } from '../../src/store/sqlite/transactions/transactions.ts'
 import { postgres } from '../../assurance/harness/engines.ts'
 import { account, addAccount } from '../harness/sample-rows.ts'
 
@@ -90,36 +93,83 @@ describe('The history of an animal on SQLite', () => {
   })
 })
 
-describe('A security log', () => {
-  it('reads no event of animals on PostgreSQL, also where its own are all old', async () => {
+describe('A page of a security log', () => {
+  const EVENTS = 5000
+  /** The events that are shown each by itself are all old; of what came since, one is a sign-in. */
+  const actionOf = (index: number) => {
+    if (index < limit) return 'key.created'
+    if (index < 2 * limit) return 'pet.changed'
+    return index === EVENTS / 2 ? 'session.started' : 'session.refused'
+  }
+  const events = Array.from({ length: EVENTS }, (_, index) => ({
+    id: BigInt(index + 1),
+    at: 1n,
+    account_id: 'acct_1',
+    action: actionOf(index),
+    via: 'console',
+    subject: 'Rex (1)',
+    detail: null,
+  }))
+
+  it('reads no more than it counts of thousands of wrong passwords on PostgreSQL', async () => {
     await using database = await postgres.newDatabase()
     const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
-    const events = Array.from({ length: ALL }, (_, index) => ({
-      id: BigInt(index + 1),
-      at: 1n,
-      account_id: 'acct_1',
-      action: index < limit ? 'session.started' : 'pet.changed',
-      via: 'console',
-      subject: 'Rex (1)',
-      detail: null,
-    }))
     await store.records.write(kindOf('audit_events'), events)
     const sql = connectTo(database.url, { max: 1 })
     await sql`ANALYZE audit_events`
-    assert.equal((await store.accounts.auditTrail('acct_1', limit, 'security')).length, limit)
+    const { lines } = await store.accounts.securityLog('acct_1', {})
+    assert.deepEqual(
+      lines.map(({ action, count }) => `${count} ${action}`),
+      [
+        `${FOLDED_MOST} session.refused`,
+        '1 session.started',
+        ...Array.from({ length: limit - 1 }, () => '1 key.created'),
+      ],
+    )
     await store.close()
     const read =
-      await sql`SELECT sum(idx_tup_read)::int AS entries FROM pg_stat_user_indexes WHERE relname = 'audit_events'`
+      await sql`SELECT indexrelname AS name, idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE relname = 'audit_events'
+        AND idx_tup_read > 0 ORDER BY 1`
     await sql.end()
-    assert.deepEqual([...read], [{ entries: limit }])
+    const [byAction, byId, unfolded] = read
+    assert.deepEqual(
+      read.map(({ name }) => name as string),
+      ['audit_events_by_action', 'audit_events_pkey', 'audit_events_unfolded'],
+    )
+    assert.equal(unfolded!['entries'], limit)
+    // The newest and the oldest of each action, and where its range ends.
+    assert.ok((byAction!['entries'] as number) <= FOLDED_MOST + 9)
+    assert.ok((byId!['entries'] as number) <= 4)
   })
 
-  it('is found and sorted by an index on SQLite', () => {
-    const [line] = explain(
-      `SELECT * FROM audit_events WHERE account_id = ? AND ${OF_SECURITY} ORDER BY id DESC LIMIT 50`,
-    )
-    assert.equal(line, 'SEARCH audit_events USING INDEX audit_events_of_security (account_id=?)')
-  })
+  for (const statistics of ['', 'ANALYZE'])
+    it(`finds each by an index on SQLite ${statistics && 'with statistics'}`, async () => {
+      using db = openDatabase(':memory:').db
+      const sql = sqliteSql(db, { read: async (run) => run() } as Transactions)
+      const add = db.prepare(
+        "INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (1, 'acct_1', ?, '', '')",
+      )
+      for (const { action } of events) add.run(action)
+      db.exec(statistics)
+      const plans: string[][] = []
+      const read: Sql['read'] = (text, ...values) => {
+        plans.push(explain(text, db).filter((step) => step.includes('audit_events')))
+        return sql.read(text, ...values)
+      }
+      await securityLog({ ...sql, read }, 'acct_1', {})
+      await securityLog({ ...sql, read }, 'acct_1', { only: 'session.refused', before: 9 })
+      const inGap =
+        'SEARCH audit_events USING COVERING INDEX audit_events_by_action (account_id=? AND action=? AND id>? AND id<?)'
+      const byId = 'SEARCH audit_events USING INTEGER PRIMARY KEY (rowid=?)'
+      assert.deepEqual(
+        [plans[0], plans[2]],
+        [
+          ['SEARCH audit_events USING INDEX audit_events_unfolded (account_id=? AND id<?)'],
+          ['SEARCH audit_events USING INDEX audit_events_by_action (account_id=? AND action=? AND id>? AND id<?)'],
+        ],
+      )
+      assert.deepEqual(new Set(plans[1]), new Set([inGap, byId]))
+    })
 })
 
 describe('The changes of one person or key', () => {

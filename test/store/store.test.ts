@@ -8,6 +8,7 @@ import { type NewPet, type Pet, PET_STATUSES } from '../../src/contract/pets.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import { kindOf, KINDS } from '../../src/store/records.ts'
 import { type AuditEvent, FAILED_REQUESTS_KEPT, petSubject, type Session } from '../../src/store/account-store.ts'
+import { FOLDED_MOST } from '../../src/store/security-log.ts'
 import type { Idempotency, Store } from '../../src/store/store.ts'
 import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
 import {
@@ -499,25 +500,88 @@ for (const engine of ENGINES) {
       assert.equal((await store.accounts.auditTrail(made.id, 1)).length, 1)
     })
 
-    it('fills the security log of an account from between hundreds of its events of animals and categories', async () => {
-      // One action is a newer program's.
-      const others = ['session.started', 'key.created', 'later.added', 'key.renamed', 'account.created']
-      const append = (action: string) =>
-        store.accounts.appendEvent({ ...event('acct_busy'), action: action as AuditEvent['action'] })
-      for (const action of others) {
-        await append(action)
-        await Promise.all(Array.from({ length: 200 }, () => append('pet.changed')))
-        for (const last of ['category.added', 'category.renamed', 'pet.removed']) await append(last)
+    describe('the security log', () => {
+      let at = 1_790_000_000_000
+      const append = async (accountId: string, ...actions: string[]) => {
+        for (const action of actions) {
+          at += 1
+          await store.accounts.appendEvent({ ...event(accountId, action as AuditEvent['action']), at })
+        }
       }
-      const log = await store.accounts.auditTrail('acct_busy', 4, 'security')
-      assert.deepEqual(
-        log.map(({ action }) => action),
-        others.toReversed().slice(0, 4),
-      )
-      assert.deepEqual(
-        (await store.accounts.auditTrail('acct_busy', 2)).map(({ action }) => action),
-        ['pet.removed', 'category.renamed'],
-      )
+      const log = async (...query: Parameters<Store['accounts']['securityLog']>) => {
+        const { lines, next } = await store.accounts.securityLog(...query)
+        return { lines: lines.map(({ action, count }) => (count === 1 ? action : `${count} ${action}`)), next }
+      }
+
+      it('folds what a stranger or a thief can cause, each action by itself, and no event of animals or categories takes a place', async () => {
+        // One action is a newer program's.
+        await append('acct_log', 'account.created', 'session.started', 'key.created', 'later.added')
+        for (let nth = 0; nth < 26; nth += 1)
+          await append(
+            'acct_log',
+            'session.refused',
+            'session.started',
+            'session.refused',
+            'pet.changed',
+            'session.ended',
+          )
+        await append('acct_log', 'category.added', 'account.role_changed', 'session.refused', 'category.renamed')
+        await append('acct_other', 'session.refused', 'key.created')
+        assert.deepEqual(await log('acct_log', {}), {
+          lines: [
+            'session.refused',
+            'account.role_changed',
+            '26 session.ended',
+            '52 session.refused',
+            '26 session.started',
+            'later.added',
+            'key.created',
+            'session.started',
+            'account.created',
+          ],
+          next: undefined,
+        })
+        const [, , , refused] = (await store.accounts.securityLog('acct_log', {})).lines
+        const trail = (await store.accounts.auditTrail('acct_log', 200)).filter(
+          (each) => each.action === refused!.action,
+        )
+        assert.deepEqual([refused!.at, refused!.since], [trail[1]!.at, trail.at(-1)!.at])
+        const each = await log('acct_log', { before: refused!.id + 1, only: 'session.refused' })
+        assert.deepEqual(
+          each.lines,
+          Array.from({ length: 20 }, () => 'session.refused'),
+        )
+        const last = await log('acct_log', { before: each.next, only: 'session.refused' })
+        const end = await log('acct_log', { before: last.next, only: 'session.refused' })
+        assert.deepEqual([last.lines.length, end.lines.length, end.next], [20, 12, undefined])
+      })
+
+      it('is paged through without a gap or a repetition while events are added, and counts no more than a thousand', async () => {
+        await append('acct_pages', ...Array.from({ length: 20 }, () => ['key.created', 'session.refused']).flat())
+        await append('acct_pages', ...Array.from({ length: 21 }, () => 'key.renamed'))
+        const first = await log('acct_pages', {})
+        assert.deepEqual(
+          first.lines,
+          Array.from({ length: 20 }, () => 'key.renamed'),
+        )
+        const lastId = await store.records.lastId(kindOf('audit_events'))
+        const flood = Array.from({ length: FOLDED_MOST + 5 }, (_, nth) => ({
+          id: lastId + BigInt(nth + 1),
+          at: BigInt(at),
+          account_id: 'acct_pages',
+          action: 'session.refused',
+          via: 'console',
+          subject: 'someone',
+          detail: null,
+        }))
+        await store.records.write(kindOf('audit_events'), flood)
+        await store.records.raiseLastId(kindOf('audit_events'), flood.at(-1)!.id)
+        const second = await log('acct_pages', { before: first.next })
+        const pairs = Array.from({ length: 20 }, () => ['session.refused', 'key.created']).flat()
+        assert.deepEqual(second.lines, ['key.renamed', ...pairs.slice(0, 38)])
+        assert.deepEqual(await log('acct_pages', { before: second.next }), { lines: pairs.slice(38), next: undefined })
+        assert.equal((await log('acct_pages', {})).lines[0], `${FOLDED_MOST} session.refused`)
+      })
     })
 
     it('records its environment once, whoever comes first, and changes it only for who knows what it is', async () => {

@@ -1,20 +1,21 @@
 // The page of the account: changes its password, shows its security log, and deletes it.
-import type { AuditEvent, RecordedEvent } from '../../store/account-store.ts'
+import type { AuditEvent } from '../../store/account-store.ts'
 import { NoAccount } from '../../accounts/account-problems.ts'
 import type { Via } from '../../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
 import { TooManyTries } from '../../accounts/throttle.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { FieldProblem, Problem } from '../../contract/errors.ts'
+import { int64FromText } from '../../contract/int64.ts'
+import { FOLDED_ACTIONS, FOLDED_MOST, type FoldedAction, type LogLine } from '../../store/security-log.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { field, form, type Problems, problemSummary } from '../every-page/forms.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
+import { paging } from '../every-page/paging.ts'
 import { tooManyTriesPage, TRY_AGAIN } from '../every-page/problem-pages.ts'
 import { checkPassword, CURRENT_PASSWORD, NEW_PASSWORD, openAs, toSignIn } from './sign-in.ts'
-import { localDay, minute } from '../every-page/times.ts'
+import { counted, localDay, minute } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from '../every-page/visit.ts'
-
-const EVENTS_SHOWN = 50
 
 export const accountRoutes: readonly ConsoleRoute[] = [
   forMembers('GET', '/account', (visit) => accountPage(visit)),
@@ -32,7 +33,10 @@ export const accountRoutes: readonly ConsoleRoute[] = [
 async function accountPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
   const { store, query } = visit
   const { account } = visit.who
-  const events = await store.accounts.auditTrail(account.id, EVENTS_SHOWN, 'security')
+  const place = int64FromText(query.get('before') ?? '')
+  const before = place === undefined || place < 0n ? undefined : Math.min(Number(place), Number.MAX_SAFE_INTEGER)
+  const only = FOLDED_ACTIONS.find((action) => action === query.get('only'))
+  const { lines, next } = await store.accounts.securityLog(account.id, { before, only })
   return {
     title: 'Account',
     section: 'account',
@@ -44,7 +48,9 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
       <div class="with-side">
         <section aria-labelledby="log">
           <h2 id="log">Security log</h2>
-          <ol class="security-log">${events.map(eventItem)}</ol>
+          ${only && html`<p class="quiet-text">Only ${FOLDED_WORDS[only]}s. <a href="/account">Show all</a></p>`}
+          <ol class="security-log">${lines.map(logItem)}</ol>
+          ${paging({ newest: before === undefined ? undefined : logAddress(undefined, only), older: next === undefined ? undefined : logAddress(next, only) })}
         </section>
         <div class="side">
           <section class="panel" aria-labelledby="change">
@@ -91,10 +97,30 @@ const EVENT_WORDS: Record<
 
 const VIA_WORDS: Record<Via, string> = { console: 'in the console', 'command line': 'on the command line' }
 
-function eventItem({ action, at, via, subject, detail }: RecordedEvent): Html {
-  const { words, kind } = entryOf(EVENT_WORDS, action) ?? { words: action, kind: 'off' }
-  return html`<li><span class="mark ${kind}">${words}</span> <span class="security-log-subject">${isolated(detail === undefined ? subject : `${subject}: ${detail}`)}</span>
-    <span class="quiet-text">${minute(at)}, ${entryOf(VIA_WORDS, via) ?? via}</span></li>`
+/** What is counted of the actions that the log folds. */
+const FOLDED_WORDS: Record<FoldedAction, string> = {
+  'session.refused': 'wrong password',
+  'session.started': 'sign-in',
+  'session.ended': 'sign-out',
+}
+
+function logAddress(before: number | undefined, only?: FoldedAction): string {
+  const query = new URLSearchParams({ ...(before && { before: String(before) }), ...(only && { only }) })
+  return query.size === 0 ? '/account' : `/account?${query.toString()}`
+}
+
+function logItem(line: LogLine): Html {
+  const { action, at, via, subject, detail, count, since, id } = line
+  const known = entryOf(EVENT_WORDS, action) ?? { words: action, kind: 'off' }
+  const item = (words: string, of: Html, times: Html) =>
+    html`<li><span class="mark ${known.kind}">${words}</span> <span class="security-log-subject">${of}</span>
+    <span class="quiet-text">${times}, ${entryOf(VIA_WORDS, via) ?? via}</span></li>`
+  if (count === 1)
+    return item(known.words, isolated(detail === undefined ? subject : `${subject}: ${detail}`), minute(at))
+  const only = action as FoldedAction
+  const words = `${counted(count, FOLDED_WORDS[only])}${count === FOLDED_MOST ? ' or more' : ''}`
+  const each = html`${isolated(subject)}, the newest. <a href="${logAddress(id + 1, only)}">Show each</a>`
+  return item(words, each, html`between ${minute(since)} and ${minute(at)}`)
 }
 
 async function changePassword(visit: MemberVisit): Promise<Outcome> {

@@ -1,0 +1,77 @@
+// A page of an account's security log. Anybody can cause wrong passwords, and a thief sign-ins: those between two other events are folded
+// into a count while they are read, so that they never push out a link, a key, a password or a role.
+import { NOT_OF_PETS, type RecordedEvent } from './account-store.ts'
+import { plain, type Sql } from './sql.ts'
+
+/** What is folded, each action by itself: a thousand wrong passwords do not hide a sign-in. */
+export const FOLDED_ACTIONS = ['session.refused', 'session.started', 'session.ended'] as const
+export type FoldedAction = (typeof FOLDED_ACTIONS)[number]
+
+/** Where counting stops: this count means "1,000 or more". */
+export const FOLDED_MOST = 1000
+
+/** How many events that are not folded a page has, or folded ones of an action that is shown by itself. */
+const PAGE = 20
+
+/** The newest of `count` events, the oldest of which is from `since`. Only folded ones are more than one. */
+export type LogLine = RecordedEvent & { id: number; count: number; since: number }
+
+export interface LogQuery {
+  /** The `next` of the page before. */
+  before?: number | undefined
+  /** Shows the events of this action, each by itself. */
+  only?: FoldedAction | undefined
+}
+
+export interface LogPage {
+  /** Newest first. */
+  lines: LogLine[]
+  /** Where the next page starts; undefined if this is the last one. */
+  next: number | undefined
+}
+
+/** Events of a newer program are among them. An index has the first condition. */
+const UNFOLDED = `action NOT IN ('pet.changed', 'pet.removed', 'category.added', 'category.renamed', 'session.started', 'session.refused', 'session.ended')
+  AND action NOT LIKE 'category.%'`
+
+const EVENT = 'audit_events.id, audit_events.at, account_id AS "accountId", audit_events.action, via, subject, detail'
+
+/**
+ * Selects the events of the account $1 with this action and these ids, newest first. PostgreSQL takes the index from the comparison of rows:
+ * by `action = …` it may read all events by their ids until it finds a rare one. SQLite takes the same index from the other conditions.
+ */
+function byAction(columns: string, action: string, above: string, below: string, limit: number): string {
+  const place = '(account_id, action, id)'
+  return `SELECT ${columns} FROM audit_events WHERE ${NOT_OF_PETS} AND ${place} > ($1, ${action}, ${above}) AND ${place} < ($1, ${action}, ${below})
+    AND account_id IS NOT DISTINCT FROM $1 AND action IS NOT DISTINCT FROM ${action} AND id > ${above} AND id < ${below}
+    ORDER BY account_id DESC, action DESC, id DESC LIMIT ${limit}`
+}
+
+export async function securityLog(sql: Sql, accountId: string, { before, only }: LogQuery): Promise<LogPage> {
+  const end = before ?? Number.MAX_SAFE_INTEGER
+  const columns = `${EVENT}, at AS since, 1 AS count`
+  const select =
+    only === undefined
+      ? `SELECT ${columns} FROM audit_events WHERE account_id = $1 AND id < $2 AND ${UNFOLDED} ORDER BY id DESC LIMIT ${PAGE + 1}`
+      : byAction(columns, '$3', '0', '$2', PAGE + 1)
+  const found = (await sql.read(select, accountId, end, ...(only === undefined ? [] : [only]))).map(plain) as LogLine[]
+  const lines = found.slice(0, PAGE)
+  const next = found.length > PAGE ? lines.at(-1)!.id : undefined
+  if (only !== undefined) return { lines, next }
+  const ends = [end, ...lines.map(({ id }) => id), ...(next === undefined ? [0] : [])]
+  const gaps = ends.slice(1).map((above, nth) => ({ above, below: ends[nth] }))
+  const folded = await readFolded(sql, accountId, gaps)
+  return { lines: [...lines, ...folded].toSorted((one, other) => other.id - one.id), next }
+}
+
+/** Finds the newest and the oldest of each action by an index, and counts no more than `FOLDED_MOST`. */
+async function readFolded(sql: Sql, accountId: string, gaps: readonly object[]): Promise<LogLine[]> {
+  const asked = FOLDED_ACTIONS.flatMap((action) => gaps.map((gap) => ({ action, ...gap })))
+  const inGap = (limit: number) => byAction('id', 'gap.action', 'gap.above', 'gap.below', limit)
+  const oldest = inGap(1).replaceAll(' DESC', '')
+  const select = `SELECT ${EVENT}, (SELECT at FROM audit_events WHERE id = folded.oldest) AS since, count
+    FROM (SELECT (${inGap(1)}) AS newest, (${oldest}) AS oldest, (SELECT count(*) FROM (${inGap(FOLDED_MOST)}) AS counted) AS count
+      FROM ${sql.jsonTable('$2', 'gap', 'action TEXT, above BIGINT, below BIGINT')}) AS folded
+    JOIN audit_events ON audit_events.id = folded.newest`
+  return (await sql.read(select, accountId, JSON.stringify(asked))).map(plain) as LogLine[]
+}
