@@ -9,6 +9,7 @@ import { htmlContent } from '../http/answers/content.ts'
 import { announcesBody, checkBodySize, readBody } from '../http/body.ts'
 import { type Answer, isFromOtherSite, type PageCall } from '../http/call/call.ts'
 import type { Pages, PageRoute } from '../http/call/routes.ts'
+import { whenLeft } from '../http/connections/client-left.ts'
 import { isOwnName } from '../http/reach.ts'
 import { StoreUnavailable } from '../store/store.ts'
 import { accountRoutes } from './people/account.ts'
@@ -21,6 +22,7 @@ import { animalsRoutes } from './animals/animals.ts'
 import { assetAnswer } from './every-page/assets.ts'
 import { readFileForm } from './every-page/file-form.ts'
 import { readTyped, withTyped } from './every-page/forms.ts'
+import { inShare } from './every-page/readings.ts'
 import { importRoutes } from './animals/import-pages.ts'
 import { categoryRoutes } from './animals/categories.ts'
 import { keyRoutes } from './developers/keys.ts'
@@ -42,7 +44,6 @@ import {
   readCookies,
   type SentForm,
   type Visit,
-  whenLeft,
 } from './every-page/visit.ts'
 import { welcomeRoutes } from './developers/welcome.ts'
 
@@ -102,11 +103,11 @@ export function createConsole(parts: ConsoleParts): Pages {
 
   async function serve(route: ConsoleRoute, call: PageCall, response: ServerResponse): Promise<Answer> {
     let tried: ConsoleRoute | undefined
-    try {
-      // Nothing of a file is read for somebody who is not signed in.
-      const isRead = !route.takesFile || (await open(call)).who !== undefined
+    async function answer(isRead = true): Promise<Answer> {
       const sent = isRead ? await readForm(call, route) : { form: new URLSearchParams() }
-      const visit = await open(call, route.access === 'public' && route.method === 'GET', whenLeft(response))
+      // A public page does nothing that takes long, so its connection is not read on for news of its client.
+      const isPublicPage = route.access === 'public' && route.method === 'GET'
+      const visit = await open(call, isPublicPage, isPublicPage ? undefined : whenLeft(response))
       if (!('form' in sent)) return render(visit, sent)
       Object.assign(visit, sent)
       const typed = visit.who && route.method === 'GET' ? readTyped(visit) : undefined
@@ -116,6 +117,12 @@ export function createConsole(parts: ConsoleParts): Pages {
       if (response.destroyed) void finish(visit)
       else response.once('close', () => void finish(visit))
       return render(visit, outcome)
+    }
+    try {
+      if (!route.takesFile) return await answer()
+      const { who } = await open(call)
+      // Nothing of a file is read for somebody who is not signed in.
+      return await (who === undefined ? answer(false) : inShare(who.account.id, answer))
     } catch (error) {
       return render(await open(call, true), errorPage(error, call, log, tried))
     }

@@ -32,7 +32,7 @@ export const PAGE_SIZE = { minimum: 1, maximum: 100, default: 20 } as const
 export const IDEMPOTENCY = { keyMaxLength: 255, keptHours: 24 } as const
 
 /** The values of `Retry-After`, in seconds. */
-export const RETRY_AFTER = { unavailable: 2, notReady: 1, inProgress: 1, rehearsed: 1 } as const
+export const RETRY_AFTER = { unavailable: 2, notReady: 1, inProgress: 1, rehearsed: 1, reading: 5 } as const
 
 /** The longest delay of a request that a client can rehearse on staging. */
 export const LONGEST_REHEARSED_DELAY_MS = 30_000

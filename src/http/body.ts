@@ -100,6 +100,25 @@ export function askForBody({ headers, httpVersionMinor, socket }: IncomingMessag
   if (headers.expect !== undefined && httpVersionMinor > 0) dueResponse(socket)?.writeContinue()
 }
 
+/** The least rate of a form with a file, in bytes a second: so slow a line takes 20 minutes for the largest one. */
+const LEAST_RATE = 4 * 1024
+
+/** For each form with a file: how many bytes its connection had brought at the last look. */
+const counted = new WeakMap<IncomingMessage, number>()
+
+/** Lets a form with a file take longer than other requests, as long as it comes at the least rate. */
+export function takeTime(request: IncomingMessage): void {
+  counted.set(request, request.socket.bytesRead)
+}
+
+/** Returns whether a request that has not arrived in time may take as long again. */
+export function mayTakeLonger(request: IncomingMessage, ms: number): boolean {
+  const before = counted.get(request) ?? Infinity
+  if (request.complete || request.socket.bytesRead - before < (LEAST_RATE * ms) / 1000) return false
+  takeTime(request)
+  return true
+}
+
 /** Returns a body that has arrived. Depending on Node's version, `read()` returns all of its buffers or only the first one. */
 function readArrived(request: IncomingMessage): Buffer {
   const chunks: Buffer[] = []

@@ -99,6 +99,11 @@ function serverMetrics(server: Server, { lookups }: Cache): Metric[] {
   const found = () => ({ hit: lookups.hits, miss: lookups.misses })
   return [
     gauge('petstore_connections', 'Open connections of clients', () => open.size),
+    gauge(
+      'petstore_connections_limit',
+      'How many there may be: --max-connections of each process',
+      () => server.maxConnections,
+    ),
     gauge('petstore_requests_in_flight', 'Requests that are not answered yet', inFlight),
     total('petstore_cache_lookups_total', 'Reads by whether their answer was in the cache', found, 'result'),
   ]

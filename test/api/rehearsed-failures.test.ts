@@ -5,6 +5,8 @@ import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import type { OperationCall } from '../../src/http/call/call.ts'
 import { rehearse } from '../../src/http/operations/rehearse.ts'
+import { list, RawConnection } from '../../assurance/harness/raw-http.ts'
+import { until } from '../../assurance/harness/until.ts'
 import { countPets, describeService, expectError, startPetstore } from '../harness/harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
@@ -97,6 +99,26 @@ describe('Rehearsed failures', () => {
       const labels = `operation="${String(operation)}",status="${String(status)}"${rehearsed ? ',rehearsed="yes"' : ''}`
       assert.ok(metrics.includes(`petstore_requests_total{${labels}} 1\n`), labels)
     }
+  })
+
+  it('delay no more than 100 requests of a process at a time, and none whose client has gone', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
+    const inFlight = async () => {
+      const page = await (await fetch(`${petstore.adminUrl}/metrics`)).text()
+      return Number(/^petstore_requests_in_flight (\d+)$/m.exec(page)?.[1])
+    }
+    const delayed = Array.from({ length: 100 }, () => new RawConnection(petstore.url))
+    for (const each of delayed) each.send(list(petstore.key).replace('\r\n', '\r\nPetstore-Rehearse: delay=30s\r\n'))
+    await until(async () => (await inFlight()) === 100)
+    const refused = await petstore.call('/pets', { headers: asking('delay=30s') })
+    assert.equal(refused.headers.get('retry-after'), '1')
+    await expectError(refused, 'rate_limited')
+    const [first, ...others] = delayed
+    first!.socket.end()
+    assert.equal((await first!.answer()).status, 200, 'a half-closed client gets its answer')
+    for (const { socket } of others) socket.resetAndDestroy()
+    await until(async () => (await inFlight()) === 0)
+    assert.equal((await petstore.call('/pets', { headers: asking('delay=1ms') })).status, 200)
   })
 
   it('delay for at most 30 seconds', async (test) => {

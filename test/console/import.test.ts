@@ -84,7 +84,9 @@ describeService('Bringing in a file', (service) => {
     const page = await bring(await signedIn(service()), csv(['Ada,Bagers,', 'Bob,badgers,']))
     const upload = await store.uploads.find(page.split('/').at(-1)!, account.id, 0)
     const names = await store.categories.names()
-    const rows = (await Array.fromAsync((await checkFile(store.uploads, upload!, names)).rows(names))).flat()
+    const rows = (
+      await Array.fromAsync((await checkFile(store.uploads, upload!, names, new AbortController().signal)).rows(names))
+    ).flat()
     assert.match(names.unknown('Bagers'), /Did you mean Badgers/)
     assert.match('problem' in rows[0]! ? rows[0].problem : '', /^No category is named "Bagers"\. Add it/)
     assert.partialDeepStrictEqual(rows[1], { pet: { categoryId: 660n } })

@@ -140,7 +140,8 @@ describe('Imports', () => {
   })
 
   it('keep the console from knowing an engine, or more of http than what every route gets', () => {
-    const known = /^http\/(?:call\/|html\/|body\.ts|reach\.ts|answers\/content\.ts|connections\/node-http\.ts)/
+    const known =
+      /^http\/(?:call\/|html\/|body\.ts|reach\.ts|answers\/content\.ts|connections\/(?:node-http|client-left)\.ts)/
     assertNone(
       within('console/'),
       (imported) => isEngine(imported) || (imported.startsWith('http/') && !known.test(imported)),

@@ -1,7 +1,7 @@
 // A file that a person brings in: keeps it in the store in parts, and reads it back in slices, between which other requests are served.
 import { createHash } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { setTimeout } from 'node:timers/promises'
+import { setImmediate, setTimeout } from 'node:timers/promises'
 import { CategoryNames, categoryNameProblem } from '../../contract/category-name.ts'
 import { InvalidFields } from '../../contract/errors.ts'
 import { quote } from '../../contract/json.ts'
@@ -23,22 +23,31 @@ const NEW_LINE = 10
 /** Bounds what one row takes, such as thousands of fields, and what empty lines take. */
 const BOUNDS = { longestRow: 8 * 1024, mostLines: 5 * UPLOAD_ROWS }
 
-/** For how many times as long as a step took all files of this process rest. */
+/** For how many times as long as a step took a file rests. */
 const REST = { times: 5, mostMs: 50 }
 
-let rested: Promise<void> = Promise.resolve()
+let lastStep: Promise<void> = Promise.resolve()
 
-/** Resolves when a file may go on after a step: other requests are served first. */
-function rest(stepMs: number): Promise<void> {
-  rested = rested.then(() => setTimeout(Math.min(REST.times * stepMs, REST.mostMs)))
-  return rested
+/**
+ * Resolves when a file may go on after a step: other requests are served first. The files that have rested get a turn of the event loop
+ * each, so that one waits for at most a step of each other. Rejects when the client has left.
+ */
+async function rest(stepMs: number, left: AbortSignal): Promise<void> {
+  await setTimeout(Math.min(REST.times * stepMs, REST.mostMs), undefined, { signal: left }).catch(() => undefined)
+  left.throwIfAborted()
+  await (lastStep = lastStep.then(() => setImmediate()))
 }
 
 /** The file was removed: after its time, for newer ones, or with its account. */
 export const GONE = new FileRefused('This file is no longer here. Choose it again: no row is added twice')
 
 /** Keeps the content of a file that was begun. */
-export async function keepFile(uploads: UploadStore, id: string, parts: AsyncIterable<Buffer>): Promise<void> {
+export async function keepFile(
+  uploads: UploadStore,
+  id: string,
+  parts: AsyncIterable<Buffer>,
+  left: AbortSignal,
+): Promise<void> {
   const hash = createHash('sha256')
   let size = 0
   let number = 0
@@ -48,24 +57,24 @@ export async function keepFile(uploads: UploadStore, id: string, parts: AsyncIte
     size += part.length
     await uploads.append(id, number, part)
     number += 1
-    await rest(performance.now() - began)
+    await rest(performance.now() - began, left)
   }
   await uploads.complete(id, size, hash.digest('hex'))
 }
 
 /** The time of a step includes the work on its slice. */
-async function* slicesOf(uploads: UploadStore, { id, size }: Upload): AsyncGenerator<Buffer> {
-  let left = size
-  for (let number = 0; left > 0; number += 1) {
+async function* slicesOf(uploads: UploadStore, { id, size }: Upload, left: AbortSignal): AsyncGenerator<Buffer> {
+  let unread = size
+  for (let number = 0; unread > 0; number += 1) {
     const part = await uploads.part(id, number)
     if (part === undefined) throw GONE
-    left -= part.length
+    unread -= part.length
     for (let from = 0; from < part.length;) {
       const began = performance.now()
       const slice = sliceOf(part, from)
       yield slice
       from += slice.length
-      await rest(performance.now() - began)
+      await rest(performance.now() - began, left)
     }
   }
 }
@@ -139,14 +148,19 @@ function inFormWords({ problem, texts }: Extract<Row, { problem: string }>, cate
   return read instanceof InvalidFields ? `${read.problems.map(({ message }) => message).join('. ')}.` : problem
 }
 
-/** Throws `FileRefused`. */
-export async function checkFile(uploads: UploadStore, upload: Upload, categories: CategoryNames): Promise<Checked> {
+/** Throws `FileRefused`, and the reason of `left` when that aborts. */
+export async function checkFile(
+  uploads: UploadStore,
+  upload: Upload,
+  categories: CategoryNames,
+  left: AbortSignal,
+): Promise<Checked> {
   const start = Buffer.from((await uploads.part(upload.id, 0)) ?? []).subarray(0, BOUNDS.longestRow)
   const encoding = encodingOf(start, 'The file')
   const { value: header = start } = await textOf(Readable.from([start]), encoding).next()
   const dialect = recogniseCsv(header, { ignoreColumns: true })
   const rows: Checked['rows'] = (named) =>
-    readCsv(textOf(slicesOf(uploads, upload), encoding), dialect, new WithoutHints(named), BOUNDS)
+    readCsv(textOf(slicesOf(uploads, upload, left), encoding), dialect, new WithoutHints(named), BOUNDS)
   const known = new WithoutHints(categories)
   const [first, problems]: [Checked['first'], Checked['problems']] = [[], []]
   const gathered = new Map<string, string>()

@@ -12,6 +12,7 @@ import type { FileImport } from '../../store/imports.ts'
 import { type Upload, UPLOAD_KEPT_MS } from '../../store/uploads.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { field, form, hidden } from '../every-page/forms.ts'
+import { readOnce } from '../every-page/readings.ts'
 import { count, counted, DAY_MS, minute } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from '../every-page/visit.ts'
 import { listAddress } from './animal-addresses.ts'
@@ -66,12 +67,12 @@ function orChooseAgain(handle: (visit: MemberVisit) => Promise<Outcome>) {
 const NAME_KEPT = 100
 
 /** Keeps the file for the next step. The form is sent as a stream, so a file that is refused was partly kept, for an hour. */
-async function receive({ file, store, who, now }: MemberVisit): Promise<Outcome> {
+async function receive({ file, store, who, now, left }: MemberVisit): Promise<Outcome> {
   if (file === undefined || file.name === '') throw new FileRefused('Choose a file')
   const id = newToken()
   const name = file.name.slice(-NAME_KEPT).toWellFormed().replaceAll('\0', '')
   await store.uploads.begin({ id, name }, who.account.id, now)
-  await keepFile(store.uploads, id, file.parts)
+  await keepFile(store.uploads, id, file.parts, left)
   return { redirect: `${PATH}/${id}` }
 }
 
@@ -81,17 +82,9 @@ async function find({ store, call, who, now }: MemberVisit): Promise<Upload> {
   return upload
 }
 
-/** The files that are being read for their page. */
-const readings = new Map<string, Promise<Checked>>()
-
-/** A page that is loaded again waits for the reading that has begun: many would hold up the files of everybody else. */
 async function lookAt(visit: MemberVisit): Promise<Checked> {
   const upload = await find(visit)
-  const { id } = upload
-  const begin = () => checkFile(visit.store.uploads, upload, visit.categories).finally(() => readings.delete(id))
-  const reading = readings.get(id) ?? begin()
-  readings.set(id, reading)
-  return reading
+  return readOnce(upload.id, visit, (left) => checkFile(visit.store.uploads, upload, visit.categories, left))
 }
 
 async function filePage(visit: MemberVisit, checked: Checked, problem?: string): Promise<HtmlPage> {
@@ -156,40 +149,62 @@ function table(heads: readonly string[], rows: readonly (readonly string[])[]): 
     <tbody>${rows.map((cells) => html`<tr>${cells.map((cell, nth) => (nth === 0 ? html`<th scope="row">${isolated(cell)}</th>` : html`<td>${isolated(cell)}</td>`))}</tr>`)}</tbody></table>`
 }
 
-/** Adds what the page has shown, after creating the categories that were ticked. The page then shows how far it has come. */
+/** Adds what the page has shown. The page then shows how far it has come. A form that is sent twice meanwhile is handled once. */
 async function add(visit: MemberVisit): Promise<Outcome> {
+  const upload = await find(visit)
+  const key = [upload.id, visit.form.get('ready'), visit.form.get('create')].join(' ')
+  const { refused, checked } = await readOnce(key, visit, (left) => addRows(visit, upload, left))
+  return refused === undefined
+    ? { redirect: `${PATH}/${upload.id}` }
+    : filePage(visit, checked, `Nothing was added${refused}`)
+}
+
+interface Added {
+  checked: Checked
+  /** Why nothing was added. */
+  refused?: string
+}
+
+/** Creates the categories that were ticked, then adds the rows. Stops after a batch when `left` aborts: the page offers to go on. */
+async function addRows(visit: MemberVisit, upload: Upload, left: AbortSignal): Promise<Added> {
   const { form: sent, store, who, clock } = visit
   const { uploads, imports } = store
-  let checked = await checkFile(uploads, await find(visit), visit.categories)
+  let checked = await checkFile(uploads, upload, visit.categories, left)
   const { ready, withNew } = checked
-  const { id, name, hash } = checked.upload
+  const { name, hash } = upload
   const toAdd = sent.has('create') ? ready + withNew : ready
-  const refuse = (problem: string) => filePage(visit, checked, `Nothing was added${problem}`)
+  const refuse = (refused: string): Added => ({ checked, refused })
   if (String(toAdd) !== (sent.get('create') ?? sent.get('ready')))
     return refuse(`: now ${counted(toAdd, 'row')} can be. Look at the file again.`)
   if (toAdd === 0) return refuse(`: every good row has a new category. Tick “${CREATE}” first.`)
   // An import that was begun without these categories could not go on with them.
   if (sent.has('create') && (await imports.find(hash)) === undefined) {
-    const problem = await createCategories(visit, checked)
+    const problem = await createCategories(visit, checked, left)
     if (problem !== undefined) return refuse(problem)
-    checked = await checkFile(uploads, checked.upload, visit.categories)
+    checked = await checkFile(uploads, upload, visit.categories, left)
   }
   const rowsTotal = checked.ready
   // Does nothing if this was begun before: by a form that was sent twice, another tab, or the command.
   await imports.begin({ hash, file: name, rowsTotal }, clock(), false)
   let rowsDone = (await imports.find(hash))?.rowsDone ?? 0
   for await (const batch of batchesAfter(rowsDone, BATCH, checked.rows(visit.categories))) {
+    left.throwIfAborted()
     // Resolves with false if somebody else goes on with it.
     if (!(await imports.addRows({ hash, rowsDone, rowsTotal }, batch, clock(), who.account.id))) break
     rowsDone += batch.length
   }
-  return { redirect: `${PATH}/${id}` }
+  return { checked }
 }
 
 /** Resolves with the problem, if there is one. */
-async function createCategories(visit: MemberVisit, { newCategories, numbers }: Checked): Promise<string | undefined> {
+async function createCategories(
+  visit: MemberVisit,
+  { newCategories, numbers }: Checked,
+  left: AbortSignal,
+): Promise<string | undefined> {
   const { store, who, clock } = visit
   for (const name of newCategories) {
+    left.throwIfAborted()
     const by = { at: clock(), accountId: who.account.id, via: 'console' } as const
     const added = await addCategory(store, name, '', by, numbers)
     visit.categories = await store.categories.names()

@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { setImmediate } from 'node:timers/promises'
 import { Busboy } from '@fastify/busboy'
 import { UPLOAD_LIMIT } from '../../contract/limits.ts'
-import { askForBody } from '../../http/body.ts'
+import { askForBody, takeTime } from '../../http/body.ts'
 import { FileRefused } from '../../pet-files/pet-file.ts'
 import type { SentForm } from './visit.ts'
 
@@ -76,6 +76,7 @@ export async function readFileForm(request: IncomingMessage): Promise<SentForm> 
   }
 
   askForBody(request)
+  takeTime(request)
   while (read.file === undefined && (await packets.next()).done !== true);
   return read
 }

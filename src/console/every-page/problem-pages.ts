@@ -3,10 +3,12 @@ import { TooManyHashes } from '../../accounts/passwords.ts'
 import type { TooManyTries } from '../../accounts/throttle.ts'
 import { RETRY_AFTER } from '../../contract/limits.ts'
 import type { Call } from '../../http/call/call.ts'
+import { ClientLeft } from '../../http/connections/client-left.ts'
 import { type Log, logRepeated } from '../../log.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
-import { ClientLeft, type ConsoleRoute, HOME, type HtmlPage, type Visit } from './visit.ts'
+import { TooManyReadings } from './readings.ts'
+import { type ConsoleRoute, HOME, type HtmlPage, type Visit } from './visit.ts'
 
 const TO_START = html`<a href="/">Go to the start page</a>`
 
@@ -41,12 +43,20 @@ export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
   return { ...problemPage(429, 'Too many tries', body), headers }
 }
 
+function tooManyReadingsPage(): HtmlPage {
+  const body = html`<p>Two of your files are being read, in this window or another one. This one was not read, and nothing was changed.
+    Try again in a moment, when one of them is done.</p>`
+  const headers = { 'Retry-After': String(RETRY_AFTER.reading) }
+  return { ...problemPage(429, 'Too many files at a time', body), headers }
+}
+
 /**
  * Returns the page that reports an error; throws one that is a bug again. `tried` is the route whose function has thrown it, if one was
  * called.
  */
 export function errorPage(error: unknown, { id }: Call, log: Log, tried?: ConsoleRoute): HtmlPage {
   if (error instanceof ClientLeft) return badRequestPage(400, error.message)
+  if (error instanceof TooManyReadings) return tooManyReadingsPage()
   if (error instanceof TooManyHashes) return unavailablePage('Too many people are signing in', UNCHANGED)
   if (error instanceof StoreUnavailable) {
     logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')

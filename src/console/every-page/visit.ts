@@ -1,6 +1,5 @@
 // A page is a function from a visit (who, what was typed, when) to an outcome: an HTML page, a redirect or a file. The token of a
 // visit is in the console's cookie.
-import type { ServerResponse } from 'node:http'
 import type { Accounts } from '../../accounts/accounts.ts'
 import { isToken, newToken, type Sessions, type SignedIn } from '../../accounts/sessions.ts'
 import type { Throttles } from '../../accounts/throttle.ts'
@@ -33,7 +32,7 @@ export interface Visit extends ConsoleParts {
   call: PageCall
   /** The client's IP address; "unknown" if the client left before it could be read. */
   address: string
-  /** Aborts when the client disconnects before it was answered. */
+  /** Aborts when the client has gone before it was answered. */
   left: AbortSignal
   /** Undefined if the visitor is not signed in. */
   who: SignedIn | undefined
@@ -120,20 +119,6 @@ export const forMembers: MakeRoute<MemberVisit> = (method, path, handle, options
 
 export function isManager({ who }: Visit): boolean {
   return who?.account.role === 'manager'
-}
-
-/** The client has disconnected, so that work for its answer is abandoned. */
-export class ClientLeft extends Error {
-  override name = 'ClientLeft'
-  override message = 'The client left before it was answered.'
-}
-
-/** Returns a signal that aborts when the client disconnects. (The request emits 'close' as soon as its body was read.) */
-export function whenLeft(response: ServerResponse): AbortSignal {
-  if (response.destroyed) return AbortSignal.abort(new ClientLeft())
-  const leave = new AbortController()
-  response.once('close', () => leave.abort(new ClientLeft()))
-  return leave.signal
 }
 
 /** Returns the cookie's token; creates one if the browser has none. */

@@ -5,6 +5,7 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { Refusal } from '../../contract/errors.ts'
 import { HEADERS_LIMIT, kibibytes } from '../../contract/limits.ts'
+import { mayTakeLonger } from '../body.ts'
 import { STATUS_CODES } from '../connections/node-http.ts'
 import { closingHeaders } from './send.ts'
 import type { Answered, Recorder } from './recorder.ts'
@@ -13,6 +14,8 @@ import { refusalAnswer } from './content.ts'
 import { dueResponse } from '../connections/request-order.ts'
 import { requestId } from '../call/call.ts'
 import { ALL_METHODS, strayCall } from '../call/routes.ts'
+
+const TIMED_OUT = 'ERR_HTTP_REQUEST_TIMEOUT'
 
 interface SocketError extends Error {
   code?: string
@@ -32,11 +35,21 @@ export function answerUnparsedRequests(server: Server, record: Recorder, respond
     else due.once('close', () => answerInOrder(socket, refusal, call))
   }
 
+  /** Returns whether it is too early to give up a request: then looks again later, since Node reports it once. */
+  function waitsLonger(error: SocketError, socket: Socket): boolean {
+    const request = dueResponse(socket)?.req
+    if (error.code !== TIMED_OUT || request === undefined || !mayTakeLonger(request, server.requestTimeout))
+      return false
+    const lookAgain = () => request.complete || server.emit('clientError', error, socket)
+    setTimeout(lookAgain, server.requestTimeout).unref()
+    return true
+  }
+
   const failed = new WeakSet<Duplex>()
   server.on('clientError', (error: SocketError, stream: Duplex) => {
     const socket = stream as Socket
     // A parser that has failed fails again with every packet.
-    if (failed.has(socket)) return
+    if (failed.has(socket) || waitsLonger(error, socket)) return
     failed.add(socket)
     if (error.code === 'ECONNRESET') socket.destroy(error)
     else answerInOrder(socket, parserRefusal(error), { id: randomUUID(), ip: socket.remoteAddress })
@@ -56,7 +69,7 @@ function parserRefusal({ code, reason }: SocketError): Refusal {
       return new Refusal('headers_too_large', `The address and headers may have at most ${kibibytes(HEADERS_LIMIT)}.`)
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new Refusal('body_too_large', 'The chunk extensions of the body are too large.')
-    case 'ERR_HTTP_REQUEST_TIMEOUT':
+    case TIMED_OUT:
       return new Refusal('request_timeout', 'The request did not arrive completely in time.')
     default:
       return new Refusal('malformed_request', `The request is not well-formed HTTP${reason ? `: ${reason}` : ''}.`)

@@ -15,6 +15,8 @@ interface Queue {
   /** The response of the request that is being served, or was served last. */
   current: ServerResponse
   waiting: { response: ServerResponse; resumeReading: () => void; serve: () => void }[]
+  /** A response that `readOn` was called for. */
+  readsOn?: ServerResponse
 }
 
 const queues = new WeakMap<Socket, Queue>()
@@ -38,13 +40,24 @@ export function inOrder(response: ServerResponse, serve: () => void): void {
   serve()
 }
 
+/** Reads from the connection while this response is due, whatever waits behind it: only a read reveals that the client has gone. */
+export function readOn(response: ServerResponse): void {
+  const queue = queues.get(response.req.socket)
+  if (queue?.current !== response) return
+  queue.readsOn = response
+  for (const each of queue.waiting) {
+    each.resumeReading()
+    each.resumeReading = () => {}
+  }
+}
+
 function waitInQueue(queue: Queue, response: ServerResponse, serve: () => void): void {
   const { current, waiting } = queue
   if (waiting.length === WAITING_REQUESTS) {
     response.req.socket.destroy()
     return
   }
-  waiting.push({ response, resumeReading: stopReading(response), serve })
+  waiting.push({ response, resumeReading: queue.readsOn === current ? () => {} : stopReading(response), serve })
   if (waiting.length === 1) current.once('close', () => serveNext(queue))
 }
 

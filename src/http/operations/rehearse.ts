@@ -4,12 +4,21 @@ import { setTimeout } from 'node:timers/promises'
 import { Refusal } from '../../contract/errors.ts'
 import { quote } from '../../contract/json.ts'
 import { LONGEST_REHEARSED_DELAY_MS, RETRY_AFTER } from '../../contract/limits.ts'
-import type { Step } from '../call/call.ts'
+import type { OperationCall, Step } from '../call/call.ts'
+import { whenLeft } from '../connections/client-left.ts'
+import { dueResponse } from '../connections/request-order.ts'
 
 const RETRY = ['Retry-After', String(RETRY_AFTER.rehearsed)]
 const UNAVAILABLE = new Refusal(
   'service_unavailable',
   'The database is unavailable: a rehearsal, as requested by Petstore-Rehearse.',
+  RETRY,
+)
+/** Each delay keeps a connection. */
+const DELAYS_MOST = 100
+const TOO_MANY_DELAYS = new Refusal(
+  'rate_limited',
+  `At most ${DELAYS_MOST} requests can rehearse a delay at a time.`,
   RETRY,
 )
 const LIMITED = new Refusal('rate_limited', 'Too many requests: a rehearsal, as requested by Petstore-Rehearse.', RETRY)
@@ -33,9 +42,22 @@ export const rehearse: Step = (call) => {
       return undefined
     default: {
       const ms = delayOf(String(wanted))
-      return ms === undefined ? unknown(String(wanted)) : setTimeout(ms, undefined)
+      return ms === undefined ? unknown(String(wanted)) : delay(call, ms)
     }
   }
+}
+
+let delays = 0
+
+/** A client that has gone is not waited for: its request goes on at once, as one of a client that gave up does in production. */
+async function delay({ request }: OperationCall, ms: number): Promise<Refusal | undefined> {
+  if (delays === DELAYS_MOST) return TOO_MANY_DELAYS
+  delays += 1
+  const response = dueResponse(request.socket)
+  const signal = response && whenLeft(response)
+  await setTimeout(ms, undefined, signal && { signal }).catch(() => undefined)
+  delays -= 1
+  return undefined
 }
 
 /** Returns the milliseconds of `delay=2s` or `delay=250ms`, or undefined if the text is anything else or the delay is too long. */
