@@ -1,6 +1,8 @@
 // npm run drill power-cut: simulates power failures under load. The disk keeps only what SQLite has synced, and at every other
-// cut a random part of the rest. Fails if an acknowledged animal is lost or doubled, or if the database file is damaged.
-// --cuts and --seed take a number; with --plant a sync keeps nothing, and then the drill must fail.
+// cut a random part of the rest. Fails if an acknowledged animal is lost or doubled, if the database file is damaged, or if a torn
+// log is taken for a damaged one. --cuts and --seed take a number; with --plant a sync keeps nothing, and then the drill must
+// fail.
+import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { killAll } from '../harness/processes.ts'
@@ -22,5 +24,6 @@ await conduct({ cuts: 80 }, async ({ folder, random, plant, counts: { cuts } }) 
   process.stdout.write(
     `${cuts} power cuts, ${CLIENTS} clients\n${summary(audit)}integrity            ${String(integrity)}\n`,
   )
-  return isWhole(audit) && integrity === 'ok'
+  const alarms = readdirSync(folder).filter((name) => name.includes('-wal.damaged-'))
+  return isWhole(audit) && integrity === 'ok' && (plant || alarms.length === 0)
 })

@@ -133,6 +133,8 @@ export interface OpenOptions {
   unfinished?: boolean
   /** Whether to create a missing database, as by default; if false, opening throws `NoDatabase`. */
   create?: boolean
+  /** Whether to change nothing at all, on SQLite; the schema must be up to date. */
+  readOnly?: boolean
   /** How long to wait for a process that holds the lock of a SQLite file; the wait blocks the event loop. */
   lockWaitMs?: number | undefined
   /** Given for a store that serves requests; SQLite then syncs its commits outside the event loop. */
@@ -142,7 +144,7 @@ export interface OpenOptions {
   /** How many processes of the instance open this database and share the connections of the instance. */
   processes?: number
   report?: Report
-  /** Receives a sentence while opening waits for others: what a migration waits for. */
+  /** Receives a sentence while opening: what a migration waits for, or that the log of SQLite is damaged. */
   onWait?: (message: string) => void
   observe?: Observe | undefined
 }

@@ -182,6 +182,36 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     assert.equal(found['Schema']!.fix, 'Create a database for the service alone.')
   })
 
+  it('finds an index without its rows, one that was dropped, and tells of much damage in one short line', () =>
+    withDatabase(sqlite, async (url, commands) => {
+      await commands.call(0, 'seed --count 2000')
+      const path = url.slice('sqlite:'.length)
+      const change = (sql: string) => {
+        using db = new DatabaseSync(path, { defensive: false })
+        db.exec(`PRAGMA writable_schema = ON; ${sql}`)
+      }
+      const index = 'pets_by_category'
+      change(`DROP INDEX ${index}`)
+      const { code, found } = await examine(url)
+      assert.deepEqual([code, found['Schema']?.found], [1, `lacks the index ${index}`])
+      const [, sql] = /^Stop the service and run in an SQLite shell: (CREATE INDEX .*;)$/.exec(found['Schema']!.fix!)!
+      change(sql!)
+      assert.deepEqual((await examine(url)).found, {})
+      // An index of no row: it is made empty while it has a condition.
+      change(`DROP INDEX ${index}; ${sql!.replace(';', ' WHERE id < 0;')}
+        UPDATE sqlite_schema SET sql = '${sql!.replace(';', '')}' WHERE name = '${index}'`)
+      const { Integrity: without } = (await examine(url)).found
+      assert.match(without!.found, /^(?:row 1 missing from|wrong # of entries in) index .*, and \d+ more$/)
+      assert.match(without!.fix!, /the rows are whole\. Stop the service and run: sqlite3 \S+ REINDEX$/)
+      change(`REINDEX ${index}`)
+      assert.deepEqual((await examine(url)).found, {})
+      const bytes = readFileSync(path)
+      bytes.fill(7, 4096 * 50, 4096 * 60)
+      writeFileSync(path, bytes)
+      const { Integrity: damaged } = (await examine(url)).found
+      assert.match(damaged!.found, /^[^\n]{10,200}, and \d+ more$/)
+    }))
+
   it('finds rows of a database file that refer to rows that do not exist', () =>
     withDatabase(sqlite, async (url) => {
       using db = new DatabaseSync(url.slice('sqlite:'.length), { enableForeignKeyConstraints: false })

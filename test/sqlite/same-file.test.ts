@@ -121,20 +121,19 @@ describe('A file of the database by another name', { concurrency: false }, () =>
     assert.deepEqual(folder.names(), ['copy.db', 'data', 'promised.db'])
   })
 
-  it('has what an earlier database left beside it removed, also where a link names the place to restore to', async () => {
+  it('has what an earlier database left beside it removed, but for a log, which may hold animals; a link to nothing is refused', async () => {
     await using folder = await seeded()
     await folder.commands.call(0, 'backup copy.db')
     mkdirSync(folder.at('new'))
     symlinkSync('new/linked.db', folder.at('link.db'))
-    for (const [target, name] of [
-      ['new/petstore.db', 'petstore.db'],
-      ['link.db', 'linked.db'],
-    ] as const) {
-      for (const companion of ['-wal', '-shm', '-journal']) folder.write(`new/${name}${companion}`, 'stale')
-      await folder.commands.call(0, `restore copy.db --database sqlite:${target}`)
-      const [pets] = await askDatabase(`sqlite:${folder.at(`new/${name}`)}`, 'SELECT count(*) AS count FROM pets')
-      assert.equal(pets?.['count'], 10n)
-    }
-    assert.deepEqual(readdirSync(folder.at('new')).toSorted(), ['linked.db', 'petstore.db'])
+    for (const companion of ['-wal', '-shm', '-journal']) folder.write(`new/petstore.db${companion}`, 'stale')
+    const restore = 'restore copy.db --database sqlite:'
+    await folder.commands.refused(1, `${restore}new/petstore.db`, /petstore\.db-wal is a log without its database/)
+    await folder.commands.refused(1, `${restore}link.db`, /link\.db is a symbolic link to a file that does not exist/)
+    folder.write('new/petstore.db-wal', '')
+    await folder.commands.call(0, `${restore}new/petstore.db`)
+    const [pets] = await askDatabase(`sqlite:${folder.at('new/petstore.db')}`, 'SELECT count(*) AS count FROM pets')
+    assert.equal(pets?.['count'], 10n)
+    assert.deepEqual(readdirSync(folder.at('new')), ['petstore.db'])
   })
 })

@@ -23,7 +23,7 @@ export const backup: Command = {
     const tools = 'pg_dump --format=custom --file=FILE for a copy of one moment, pgBackRest for continuous archiving'
     const path = sqlitePath(input, tools)
     const { backUp } = await import('../../store/sqlite/backup.ts')
-    const bytes = await backUp(path, file, input.switches['force'] === true)
+    const bytes = await backUp(path, file, input.switches['force'] === true, (told) => reportAsIs(input.terminal, told))
     conclude(
       input,
       { file, bytes },

@@ -24,7 +24,7 @@ export const doctor: Command = {
       // Invalid values are refused, and unknown variables warned of, before any command runs.
       fine('Settings', `${config.environment}; given: ${given}`),
       fine('Node.js', terminal.nodeVersion),
-      ...(await checkDatabase(config.database, terminal.clock)),
+      ...(await checkDatabase(config.database, terminal.clock, config.workers)),
     ]
     // Opening the store would migrate an outdated schema, and doctor changes nothing.
     if (checks.every(({ name, state }) => state === 'ok' || (state === 'warning' && name !== 'Schema')))
@@ -45,7 +45,7 @@ function withCommand(input: Input, { command = [], ...check }: Check): Check {
 async function checkStore(config: Config): Promise<Check[]> {
   let store: Store
   try {
-    store = await openStore(config.database, { create: false, unfinished: true })
+    store = await openStore(config.database, { create: false, unfinished: true, readOnly: true })
   } catch (error) {
     if (!(error instanceof CannotOpenStore)) throw error
     return [problem('Database', error.message, 'The service cannot open it either.')]

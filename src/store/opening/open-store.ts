@@ -62,10 +62,14 @@ function observedPart(part: string, methods: Methods, observe: Observe): Methods
 }
 
 /** Checks the database without changing it, even one that can't be opened for serving. */
-export async function checkDatabase(address: DatabaseAddress, clock: () => number): Promise<Check[]> {
+export async function checkDatabase(
+  address: DatabaseAddress,
+  clock: () => number,
+  processes: number,
+): Promise<Check[]> {
   if (address.engine === 'sqlite') {
     const { checkSqlite } = await import('../sqlite/check-database.ts')
-    return checkSqlite(address.path)
+    return checkSqlite(address.path, processes)
   }
   const { checkPostgres } = await import('../postgres/check-database.ts')
   return checkPostgres(address.url, clock)

@@ -7,6 +7,7 @@ import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { isReplaceable, reasonOf, writeWholeFile } from '../database/files.ts'
 import { companionsOf, createFile, createFolder, partOfDatabase } from './database-files.ts'
 import { readPragma, refuseForeignFile, requireUsablePath } from './database.ts'
+import { keepDamagedLog } from './keep-log.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
 import { readColumns } from './records.ts'
@@ -17,7 +18,12 @@ function asPath(file: string): string {
 }
 
 /** Writes a snapshot to a new file, readable by the owner only, and resolves with its size. Throws `CannotOpenStore`. */
-export async function backUp(path: string, file: string, replace: boolean): Promise<number> {
+export async function backUp(
+  path: string,
+  file: string,
+  replace: boolean,
+  tell = (_sentence: string) => {},
+): Promise<number> {
   const part = partOfDatabase(file, path)
   if (part !== undefined)
     throw new CannotOpenStore(`${file} is ${part}; nothing was written. Name another file for the backup.`)
@@ -28,6 +34,7 @@ export async function backUp(path: string, file: string, replace: boolean): Prom
     if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new NoDatabase(path)
     return await writeWholeFile(asPath(file), (partial) => {
       createFile(partial)
+      keepDamagedLog(path, 1, tell)
       writeCopy(path, partial)
       requireIntact(partial)
       refuseExisting(file, replace)

@@ -2,25 +2,30 @@
 import { existsSync, statfsSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { type Check, faultCheck, fine, problem, schemaCheck, unknownChecks, warning } from '../database/check.ts'
+import { IN_MEMORY } from '../database/database-address.ts'
+import { shellWord } from '../../contract/text/shell-word.ts'
 import { unknownAmong } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { faultOfPath, folderOf, modeWarnings } from './database-files.ts'
-import { readPragma, refuseForeignFile, requireSqliteVersion, requireWritable } from './database.ts'
-import { explain, isBusy, isFull, LOCK_WAIT_MS } from './failures.ts'
-import { lackingMigrations } from './migrate.ts'
+import { refuseForeignFile, requireSqliteVersion, requireWritable } from './database.ts'
+import { explain, isBusy, isFull } from './failures.ts'
+import { LEAST_FREE } from './keep-log.ts'
+import { lackingMigrations, migrate } from './migrate.ts'
+import { filesOf, openToRead } from './open-to-read.ts'
+import { readLog } from './read-log.ts'
 import { readColumns } from './records.ts'
 
 const MEBIBYTE = 1024 * 1024
 
-/** With less free space than this, writes are about to fail. */
-const LEAST_FREE = 100 * MEBIBYTE
+const ATTEMPTS = 3
+const LONGEST_FAULT = 200
 
 function damaged(name: string, found: string, condition = 'The file is damaged'): Check {
   const fix = 'stop the service, move the file away with its -wal and -shm, and restore a backup in its place:'
   return problem(name, found, `${condition}: ${fix}`, 'restore', 'FILE')
 }
 
-export function checkSqlite(path: string): Check[] {
+export function checkSqlite(path: string, processes = 1): Check[] {
   // What this user may not open is neither missing nor damaged.
   try {
     requireWritable(path)
@@ -36,15 +41,27 @@ export function checkSqlite(path: string): Check[] {
       ),
     ]
   }
-  const checks = [checkSpace(path), ...checkModes(path)]
+  const ofFiles = [checkSpace(path), ...checkModes(path)]
+  for (let attempt = 1; ; attempt += 1) {
+    const before = filesOf(path)
+    const checks = [...ofFiles, ...checkContent(path, processes)]
+    // Without locks, a service that started meanwhile may have changed what was read.
+    if (before.isShared || filesOf(path).state === before.state || attempt === ATTEMPTS) return checks
+  }
+}
+
+function checkContent(path: string, processes: number): Check[] {
+  const checks: Check[] = []
   try {
-    using db = new DatabaseSync(path, { timeout: LOCK_WAIT_MS.command })
+    const log = readLog(path, processes)
+    if (log !== undefined) checks.push(faultCheck('Log', log))
+    using db = openToRead(path, log?.fits)
     refuseForeignFile(db, path)
     const lacking = lackingMigrations(db, path)
-    checks.push(fine('SQLite', requireSqliteVersion(db)), schemaCheck(lacking))
+    checks.push(fine('SQLite', requireSqliteVersion(db)), lacking.length > 0 ? schemaCheck(lacking) : checkObjects(db))
     checks.push(...unknownChecks(unknownAmong(readColumns(db))))
     // The first migration creates the tables.
-    if (lacking[0]?.number !== 1) checks.push(checkIntegrity(db))
+    if (lacking[0]?.number !== 1) checks.push(checkIntegrity(db, path))
   } catch (error) {
     const found = explain(error)
     const isWhole = error instanceof CannotOpenStore || isBusy(error) || isFull(error)
@@ -80,10 +97,46 @@ function checkModes(path: string): Check[] {
   )
 }
 
-function checkIntegrity(db: DatabaseSync): Check {
-  const result = String(readPragma(db, 'quick_check'))
-  if (result !== 'ok') return damaged('Integrity', result)
-  const broken = db.prepare('PRAGMA foreign_key_check').all().length
-  if (broken > 0) return damaged('Integrity', `${broken} rows refer to rows that do not exist`)
-  return fine('Integrity', 'quick_check and foreign_key_check found nothing')
+/** What a fault of the index alone is called by SQLite. */
+const OF_AN_INDEX = /^(?:row \d+ missing from|wrong # of entries in|non-unique entry in) index /
+
+function checkIntegrity(db: DatabaseSync, path: string): Check {
+  const faults: string[] = []
+  try {
+    // Several lines may come in one row, below a heading.
+    for (const row of db.prepare('PRAGMA integrity_check').iterate())
+      faults.push(
+        ...String(Object.values(row)[0])
+          .split('\n')
+          .filter((line) => !line.startsWith('***')),
+      )
+  } catch (error) {
+    // It ends where it cannot read on.
+    if (faults.length === 0) throw error
+  }
+  if (faults[0] === 'ok') {
+    const broken = db.prepare('PRAGMA foreign_key_check').all().length
+    if (broken > 0) return damaged('Integrity', `${broken} rows refer to rows that do not exist`)
+    return fine('Integrity', 'integrity_check and foreign_key_check found nothing')
+  }
+  const more = faults.length > 1 ? `, and ${faults.length - 1} more` : ''
+  const found = `${String(faults[0]).slice(0, LONGEST_FAULT)}${more}`
+  if (!faults.every((line) => OF_AN_INDEX.test(line))) return damaged('Integrity', found)
+  const fix = 'An index does not have what its table has; the rows are whole. Stop the service and run:'
+  return problem('Integrity', found, `${fix} sqlite3 ${shellWord(path)} REINDEX`)
+}
+
+/** Finds what was dropped by hand. */
+function checkObjects(db: DatabaseSync): Check {
+  using complete = new DatabaseSync(IN_MEMORY)
+  migrate(complete, IN_MEMORY, true)
+  const objects = (of: DatabaseSync) =>
+    of.prepare('SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL').all() as Record<string, string>[]
+  const names = new Set(objects(db).map(({ name }) => name))
+  const lost = objects(complete).filter(({ name }) => !names.has(name))
+  if (lost.length === 0) return schemaCheck([])
+  const found = `lacks ${lost.map(({ type, name }) => `the ${type} ${name}`).join(', ')}`
+  if (lost.some(({ type }) => type === 'table')) return damaged('Schema', found)
+  const sql = lost.map((each) => `${each['sql']};`).join(' ')
+  return problem('Schema', found, `Stop the service and run in an SQLite shell: ${sql}`)
 }

@@ -18,6 +18,8 @@ import {
 } from './database-files.ts'
 import { explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
+import { keepDamagedLog } from './keep-log.ts'
+import { openToRead } from './open-to-read.ts'
 import { rewriteWal } from './rewrite-wal.ts'
 import { openWal, type Wal, WAL_LIMIT } from './transactions/wal.ts'
 
@@ -27,12 +29,23 @@ const SQLITE_MINIMUM = '3.51.3'
 /** Throws `CannotOpenStore`; `NoDatabase` if the file is missing and must not be created. */
 export function openDatabase(
   path: string,
-  { create = true, lockWaitMs = LOCK_WAIT_MS.start, serving, report }: OpenOptions = {},
+  {
+    create = true,
+    readOnly = false,
+    lockWaitMs = LOCK_WAIT_MS.start,
+    processes = 1,
+    serving,
+    report,
+    onWait = () => {},
+  }: OpenOptions = {},
 ): { db: DatabaseSync; opened: Opened; wal: Wal | undefined } {
   let db: DatabaseSync | undefined
   const isFile = path !== IN_MEMORY
   try {
+    if (readOnly) return { db: openToRead(path), opened: openedBy([]), wal: undefined }
     const created = isFile ? prepareFile(path, create, lockWaitMs) : undefined
+    // A worker opens the database after the first process.
+    if (isFile && serving?.checkpoints !== false) keepDamagedLog(path, processes, onWait)
     db = new DatabaseSync(path, { timeout: lockWaitMs })
     requireSqliteVersion(db)
     refuseForeignFile(db, path)

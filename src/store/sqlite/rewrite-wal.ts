@@ -1,14 +1,15 @@
 // Makes a write-ahead log durable that an earlier process has left, whatever became of that process's syncs.
 import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
+import { endianness } from 'node:os'
 
 /**
  * The format of the log: sqlite.org/fileformat2.html#walformat. The magic number says in which byte order words are summed up:
  * that of the machine that began the log, which may not be this one.
  */
-const MAGIC = { littleEndian: 0x377f0682, bigEndian: 0x377f0683 }
-const HEADER = 32
-const FRAME_HEADER = 24
-const FRAMES_AT_ONCE = 256
+export const MAGIC = { littleEndian: 0x377f0682, bigEndian: 0x377f0683 }
+export const HEADER = 32
+export const FRAME_HEADER = 24
+export const FRAMES_AT_ONCE = 256
 
 /**
  * Writes the first `frames` of a log over themselves, and syncs them. After a failed sync the operating system may count pages as
@@ -48,7 +49,7 @@ export function rewriteWal(path: string, frames: number): boolean {
 }
 
 /** Returns undefined if the file is too short. */
-function read(file: number, position: number, length: number): Buffer | undefined {
+export function read(file: number, position: number, length: number): Buffer | undefined {
   const bytes = Buffer.alloc(length)
   return readSync(file, bytes, 0, length, position) === length ? bytes : undefined
 }
@@ -58,17 +59,19 @@ function write(file: number, position: number, bytes: Buffer): void {
   for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done, bytes.length - done, position + done)
 }
 
-type Sum = [number, number]
+export type Sum = [number, number]
 
-function addUp([first, second]: Sum, bytes: Buffer, from: number, to: number, isLittle: boolean): Sum {
-  const words = new DataView(bytes.buffer, bytes.byteOffset + from, to - from)
-  for (let at = 0; at < words.byteLength; at += 8) {
-    first = (first + words.getInt32(at, isLittle) + second) | 0
-    second = (second + words.getInt32(at + 4, isLittle) + first) | 0
+export function addUp([first, second]: Sum, bytes: Buffer, from: number, to: number, isLittle: boolean): Sum {
+  const part = bytes.subarray(from, to)
+  const { buffer, byteOffset } = isLittle === (endianness() === 'LE') ? part : Buffer.from(part).swap32()
+  const words = new Int32Array(buffer, byteOffset, part.length / 4)
+  for (let at = 0; at < words.length; at += 2) {
+    first = (first + words[at]! + second) | 0
+    second = (second + words[at + 1]! + first) | 0
   }
   return [first, second]
 }
 
-function isSum([first, second]: Sum, bytes: Buffer, position: number): boolean {
+export function isSum([first, second]: Sum, bytes: Buffer, position: number): boolean {
   return first === bytes.readInt32BE(position) && second === bytes.readInt32BE(position + 4)
 }

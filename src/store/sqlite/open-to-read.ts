@@ -1,0 +1,51 @@
+// Opens a database file so that nothing changes: not the database, not its -wal and -shm, and not which of them there are.
+import { statSync } from 'node:fs'
+import { platform } from 'node:os'
+import { DatabaseSync } from 'node:sqlite'
+import { pathToFileURL } from 'node:url'
+import { followLinks } from './database-files.ts'
+import { LOCK_WAIT_MS } from './failures.ts'
+import { hasCommits } from './read-log.ts'
+
+/** SQLite's answer where no process has the database open and the log has no whole header. */
+const SQLITE_PROTOCOL = 15
+
+/**
+ * Opens the database with what its log has. A read-only connection neither copies the log to the database nor removes it, but it creates
+ * what is missing of -wal and -shm. With both, it only reads them: if no other process has them open, SQLite keeps an index of the log in
+ * memory, and a lock that prevents checkpoints. Without a -shm, none has the database open: then there are no locks (`filesOf`), and the
+ * log is read with an index in memory if it has a commit, or not at all.
+ */
+export function openToRead(path: string, withLog = true): DatabaseSync {
+  if (withLog && filesOf(path).isShared) {
+    const db = open(path, 'readonly_shm=1')
+    try {
+      db.prepare('SELECT 1 FROM sqlite_schema').get()
+      return db
+    } catch (error) {
+      db.close()
+      if ((error as { errcode?: number }).errcode !== SQLITE_PROTOCOL) throw error
+    }
+  } else if (withLog && hasCommits(path)) {
+    // Closing fails to copy the log to a file that is open for reading. A log without commits it would remove.
+    const db = open(path, `vfs=${platform() === 'win32' ? 'win32' : 'unix'}-none`)
+    db.exec('PRAGMA locking_mode = EXCLUSIVE')
+    return db
+  }
+  return open(path, 'immutable=1')
+}
+
+function open(path: string, parameter: string): DatabaseSync {
+  const url = pathToFileURL(followLinks(path))
+  url.search = parameter
+  return new DatabaseSync(url, { readOnly: true, timeout: LOCK_WAIT_MS.command })
+}
+
+/** Returns whether processes share the database, so that reading it takes locks; and what differs if it changed. */
+export function filesOf(path: string) {
+  const [database, wal, shm] = ['', '-wal', '-shm'].map((ending) =>
+    statSync(followLinks(path) + ending, { throwIfNoEntry: false }),
+  )
+  const state = [database, wal].map((file) => `${file?.ino} ${file?.size} ${file?.mtimeMs}`)
+  return { isShared: wal !== undefined && shm !== undefined, state: [...state, shm?.ino].join() }
+}
