@@ -22,6 +22,9 @@ export const CATEGORY_NAME_FOLDED_MAX_LENGTH = 2 * CATEGORY_NAME_MAX_LENGTH
 /** How many categories can have a name: pages read all of them. */
 export const CATEGORIES_MOST = 1000
 
+/** How many names of categories a member adds in 24 hours. Managers and commands add any number. */
+export const CATEGORIES_A_DAY = 200
+
 /** The most active keys of an account. An account that has more, from before this limit, keeps them. */
 export const ACTIVE_KEYS_MOST = 100
 

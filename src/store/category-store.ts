@@ -4,8 +4,9 @@ import { type Category, CategoryNames, categoryNameProblem } from '../contract/c
 import { FieldProblem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
 import { foldName } from '../contract/text/fold-name.ts'
-import { CATEGORIES_MOST } from '../contract/limits.ts'
+import { CATEGORIES_A_DAY, CATEGORIES_MOST } from '../contract/limits.ts'
 import type { AuditEvent } from './account-store.ts'
+import { byAction } from './security-log.ts'
 import { eventStatement, type Row, type Sql } from './sql.ts'
 
 /** Where counting stops: this count means "1,000 or more". */
@@ -16,12 +17,20 @@ export interface CategoryStore {
   /**
    * Gives a number its name, if it still has the name `former`, undefined for none, and adds the audit event in the same
    * transaction. If not, resolves with the category in the way: the number with the name that it has now, or another number
-   * that has the new name; with 'full' if `CATEGORIES_MOST` have a name.
+   * that has the new name; with 'full' if `CATEGORIES_MOST` have a name; with a time if the account of the event is a member's that
+   has added `CATEGORIES_A_DAY`, and may go on then.
    */
-  save(category: Category, former: string | undefined, event: AuditEvent): Promise<Category | 'full' | undefined>
+  save(
+    category: Category,
+    former: string | undefined,
+    event: AuditEvent,
+  ): Promise<Category | 'full' | number | undefined>
   /** Resolves with all names: there are at most `CATEGORIES_MOST`. */
   names(): Promise<CategoryNames>
 }
+
+const DAY_MS = 86_400_000
+const ADDED = byAction('at', "'category.added'", '0', '$2', CATEGORIES_A_DAY)
 
 function categoryOf({ number, name }: Row): Category {
   return { number, name } as Category
@@ -45,6 +54,10 @@ export function categoryStore(sql: Sql): CategoryStore {
         if (found.length === 0) {
           const [named] = (yield ['SELECT count(*) AS count FROM categories']).rows
           if (Number(named!['count']) >= CATEGORIES_MOST) return 'full'
+          const isMember =
+            (yield ["SELECT 1 FROM accounts WHERE id = $1 AND role <> 'manager'", event.accountId]).count > 0
+          const added = isMember && (yield [ADDED, event.accountId, Number.MAX_SAFE_INTEGER]).rows[CATEGORIES_A_DAY - 1]
+          if (added && Number(added['at']) > event.at - DAY_MS) return Number(added['at']) + DAY_MS
         }
         yield [write, number, name, folded]
         yield eventStatement(event)
@@ -87,6 +100,13 @@ export async function addCategory(
   const found = await store.categories.save({ number, name }, undefined, event)
   if (found === 'full') return new FieldProblem('name', FULL)
   if (found === undefined) return { number, name }
+  if (typeof found === 'number') {
+    const time = new Date(found + 59_999).toISOString().slice(0, 16).replace('T', ' ')
+    return new FieldProblem(
+      'name',
+      `A member adds at most ${CATEGORIES_A_DAY} categories in 24 hours. You can go on at ${time} UTC, and a manager can add more now`,
+    )
+  }
   if (found.name === name && (digits === '' || found.number === number)) return found
   // Somebody else took the free number meanwhile.
   if (digits === '' && found.number === number) return addCategory(store, name, digits, by, used)

@@ -40,7 +40,7 @@ const EVENT = 'audit_events.id, audit_events.at, account_id AS "accountId", audi
  * Selects the events of the account $1 with this action and these ids, newest first. PostgreSQL takes the index from the comparison of rows:
  * by `action = …` it may read all events by their ids until it finds a rare one. SQLite takes the same index from the other conditions.
  */
-function byAction(columns: string, action: string, above: string, below: string, limit: number): string {
+export function byAction(columns: string, action: string, above: string, below: string, limit: number): string {
   const place = '(account_id, action, id)'
   return `SELECT ${columns} FROM audit_events WHERE ${NOT_OF_PETS} AND ${place} > ($1, ${action}, ${above}) AND ${place} < ($1, ${action}, ${below})
     AND account_id IS NOT DISTINCT FROM $1 AND action IS NOT DISTINCT FROM ${action} AND id > ${above} AND id < ${below}

@@ -2,12 +2,19 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { describe, it } from 'node:test'
-import { CATEGORIES_MOST, UPLOAD_ROWS } from '../../src/contract/limits.ts'
+import { CATEGORIES_A_DAY, CATEGORIES_MOST, UPLOAD_ROWS } from '../../src/contract/limits.ts'
 import { checkFile } from '../../src/console/animals/import-file.ts'
 import { UPLOAD_KEPT_MS } from '../../src/store/uploads.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { RawConnection } from '../../assurance/harness/raw-http.ts'
-import { type Answered, type ConsoleClient, signedIn, signedInAs, unescaped } from '../harness/console-client.ts'
+import {
+  type Answered,
+  type ConsoleClient,
+  problemsIn,
+  signedIn,
+  signedInAs,
+  unescaped,
+} from '../harness/console-client.ts'
 import { describeService, type Petstore, startPetstore } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
@@ -90,6 +97,23 @@ describeService('Bringing in a file', (service) => {
     assert.match(names.unknown('Bagers'), /Did you mean Badgers/)
     assert.match('problem' in rows[0]! ? rows[0].problem : '', /^No category is named "Bagers"\. Add it/)
     assert.partialDeepStrictEqual(rows[1], { pet: { categoryId: 660n } })
+  })
+
+  it('adds nothing past the categories that a member may add in a day, and says when that goes on', async () => {
+    const { store } = service()
+    const person = await signedInAs(service(), 'eager@example.com')
+    const { id } = (await store.accounts.accountByEmail('eager@example.com'))!
+    for (let nth = 0; nth < CATEGORIES_A_DAY; nth += 1)
+      await store.accounts.appendEvent({ ...event(id, 'category.added'), at: Date.now() })
+    const limit =
+      /A member adds at most 200 categories in 24 hours\. You can go on at 20\d\d-\d\d-\d\d \d\d:\d\d UTC, and a manager can add more now/
+    const added = await person.fillIn('/categories/new', { name: 'One more', number: '' })
+    assert.match(problemsIn(added.body).join(), limit)
+    const page = await bring(person, csv(['Una,Newcomers,']))
+    const refused = await person.post(page, { ...(await person.hiddenFields(page)), create: '1' })
+    assert.match(refused.body, /Nothing was added\. Newcomers: A member adds at most 200/)
+    const { names } = await store.categories.names()
+    assert.ok(!['One more', 'Newcomers'].some((name) => [...names.values()].includes(name)))
   })
 
   it('gives a new category no number that a row of the file has', async () => {
@@ -397,7 +421,7 @@ describe('A file with more new categories than the store has room for', () => {
   it('says which one it could not create, and adds no animal', async () => {
     await using petstore = await startPetstore()
     const { categories } = petstore.store
-    const added = event(petstore.account.id, 'category.added')
+    const added = event('', 'category.added')
     for (let number = 1; number < CATEGORIES_MOST; number += 1)
       await categories.save({ number: BigInt(number), name: `Kind ${number}` }, undefined, added)
     const person = await signedIn(petstore)

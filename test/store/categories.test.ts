@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { readConfig } from '../../src/config.ts'
-import { CATEGORIES_MOST } from '../../src/contract/limits.ts'
+import { CATEGORIES_A_DAY, CATEGORIES_MOST } from '../../src/contract/limits.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/contract/int64.ts'
 import { PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
 import type { AuditEvent } from '../../src/store/account-store.ts'
@@ -13,7 +13,7 @@ import { openStore } from '../../src/store/opening/open-store.ts'
 import type { Store } from '../../src/store/store.ts'
 import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
 import { askDatabase } from '../harness/database-schema.ts'
-import { event } from '../harness/sample-rows.ts'
+import { addAccount, event } from '../harness/sample-rows.ts'
 import { withStore } from '../harness/with-store.ts'
 
 const added = (accountId: string): AuditEvent => event(accountId, 'category.added')
@@ -66,6 +66,36 @@ for (const engine of ENGINES) {
         ['hens', 'Ducks', undefined],
       )
       assert.equal((await store.accounts.auditTrail('acct_2', 9)).length, 1)
+    })
+
+    it('are added by a member up to a limit in any 24 hours, also by two instances at once, by managers and commands without one', async () => {
+      const [at, day] = [event('').at, 86_400_000]
+      const member = await addAccount(store, 'acct_eager')
+      for (let nth = 1; nth < CATEGORIES_A_DAY; nth += 1)
+        await store.accounts.appendEvent({ ...added(member.id), at: at + nth })
+      const later = { ...added(member.id), at: at + day }
+      await withStore(database.url, async (other) => {
+        const add = (nth: number) =>
+          [store, other][nth % 2]!.categories.save({ number: BigInt(nth), name: `Eager ${nth}` }, undefined, later)
+        const answers = await Promise.all([501, 502, 503, 504].map(add))
+        const refused = answers.filter((answer) => answer !== undefined)
+        assert.deepEqual(
+          refused,
+          Array.from({ length: 3 }, () => at + 1 + day),
+        )
+      })
+      const save = (name: string, by = later) => store.categories.save({ number: 510n, name }, undefined, by)
+      const named = (await store.categories.names()).names.entries().find(([, name]) => name.startsWith('Eager'))!
+      assert.deepEqual(await save(named[1]), { number: named[0], name: named[1] }, 'a form that is sent twice')
+      assert.equal(await save('By command', { ...later, accountId: '' }), undefined)
+      const again = await store.categories.save({ number: 511n, name: 'Soon' }, undefined, {
+        ...later,
+        at: at + day + 1,
+      })
+      assert.equal(again, undefined, 'the first of them is a day old')
+      assert.equal(typeof (await store.categories.save({ number: 512n, name: 'Late' }, undefined, later)), 'number')
+      await store.accounts.setRole(member, 'manager', event('acct_boss', 'account.role_changed'))
+      assert.equal(await store.categories.save({ number: 512n, name: 'Late' }, undefined, later), undefined)
     })
 
     it('are prepared once for all who read them, until one of them changes, also by another instance', async () => {
