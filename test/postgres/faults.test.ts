@@ -12,7 +12,7 @@ import { readMigrations } from '../../src/store/database/migrations.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres-store.ts'
 import { NoWrites, type Store, StoreUnavailable } from '../../src/store/store.ts'
-import { commandsOn, petstore } from '../harness/in-process-command.ts'
+import { commandsOn, petstore, stopOnceServing } from '../harness/in-process-command.ts'
 import { rex } from '../harness/open-postgres.ts'
 
 /** The server of the tests does not sync. */
@@ -254,7 +254,8 @@ describe('A PostgreSQL in another encoding than UTF-8', () => {
         const commands = commandsOn(url)
         const input = 'correct horse battery'
         const making = ['serve --port 0', 'migrate', 'account create a@example.com --password-stdin', 'seed --count 1']
-        for (const line of making) assert.match((await commands.call(1, line, { input })).stderr, said)
+        for (const line of making)
+          assert.match((await commands.call(1, line, { input, ...stopOnceServing() })).stderr, said)
         const checks = await examine(url)
         assert.deepEqual(
           checks.filter(({ state }) => state === 'problem').map((check) => [check.name, check.found]),
@@ -265,7 +266,7 @@ describe('A PostgreSQL in another encoding than UTF-8', () => {
         await migrate(sql, { create: true, pgbouncer: false })
         await sql`INSERT INTO pets (name, category_id, status) VALUES ('Müsli', 1, 'sold')`
         await sql.end()
-        for (const line of ['serve --port 0', 'migrate']) await commands.refused(1, line, said)
+        for (const line of ['serve --port 0', 'migrate']) await commands.refused(1, line, said, stopOnceServing())
         const { fix = '' } = checks.find(({ name: about }) => about === 'Encoding')!
         const statement = /CREATE DATABASE \w+ [^;]*/.exec(fix)![0]
         await askPostgres(database.url, statement.replace('petstore_utf8', `${name}_utf8`))

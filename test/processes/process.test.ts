@@ -61,7 +61,7 @@ describe('petstore serve', { concurrency: 3 }, () => {
       1,
       'serve --port 0',
       'petstore: Production is not served from a database in memory, which ends with the process. Name a file, or a PostgreSQL database.\n',
-      { env: { PETSTORE_ENVIRONMENT: 'production' } },
+      { env: { PETSTORE_ENVIRONMENT: 'production' }, ...stopOnceServing() },
     ))
 
   it('suggests on a terminal commands for the database that it was started with, and no metrics where there are none', async () => {
