@@ -93,7 +93,7 @@ describe('petstore', { concurrency: 3 }, () => {
     for (const line of reading) await on.refused(1, line, message)
     assert.deepEqual(readdirSync(dirname(path)), [])
     writeFileSync(path, '')
-    await on.refused(1, 'key list', /There is no petstore database at \/.*petstore\.db/)
+    await on.refused(1, 'key list', /petstore\.db is empty, not a store\. Restore a backup to it/)
     assert.deepEqual(readdirSync(dirname(path)), ['petstore.db'])
   })
 
