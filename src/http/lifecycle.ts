@@ -183,10 +183,17 @@ export function createReadiness(store: Store, lifecycle: Lifecycle, isFirstProce
       await withinTime(store.ping(), PING_WITHIN_MS)
       return undefined
     } catch (error) {
-      if (error instanceof NoWrites) return 'The database accepts no writes.'
-      return error instanceof StoreBusy ? 'All connections to the database are busy.' : 'The database does not answer.'
+      return publicReason(error)
     }
   }
+}
+
+/** Returns what a failure of the store says of itself, or any of its causes. */
+function publicReason(error: unknown): string {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof StoreUnavailable && cause.publicReason !== undefined) return cause.publicReason
+  if (error instanceof NoWrites) return 'The database accepts no writes.'
+  return error instanceof StoreBusy ? 'All connections to the database are busy.' : 'The database does not answer.'
 }
 
 export type Health = Record<'/livez' | '/readyz', () => Answer | Promise<Result>>

@@ -76,6 +76,9 @@ export class StoreUnavailable extends Error {
   }
 }
 
+/** What /readyz says of either engine. */
+export const DISK_FULL = 'The disk of the database is full.'
+
 /** The database answers, but no connection is free for the call, or too many calls wait already. */
 export class StoreBusy extends StoreUnavailable {
   override name = 'StoreBusy'

@@ -11,6 +11,7 @@ import { expectedObjects } from '../../src/store/postgres/schema-faults.ts'
 import { readMigrations } from '../../src/store/database/migrations.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres-store.ts'
+import { createReadiness, Lifecycle } from '../../src/http/lifecycle.ts'
 import { NoWrites, type Store, StoreUnavailable } from '../../src/store/store.ts'
 import { commandsOn, petstore, stopOnceServing } from '../harness/in-process-command.ts'
 import { rex } from '../harness/open-postgres.ts'
@@ -381,5 +382,46 @@ describe('A sequence of ids that is behind, as on a server that was a logical re
       await nextIs(1000)
       await askPostgres(database.url, `DROP OWNED BY ${role}; DROP ROLE ${role}`)
     }
+  })
+})
+
+describe('A PostgreSQL whose disk is full', () => {
+  /** Raises the error that PostgreSQL raises where it can't extend a file. */
+  const FILL = `CREATE FUNCTION fill() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION USING ERRCODE = 'disk_full', MESSAGE = 'could not extend file: No space left on device'; END $$;
+    CREATE TRIGGER fill BEFORE INSERT ON pets FOR EACH ROW EXECUTE FUNCTION fill()`
+
+  it('is not ready from the first create that finds no room until one would find some, and nothing is added meanwhile', async () => {
+    await using database = await postgres.newDatabase()
+    const store = await openStoreToServe(database.url)
+    const readiness = createReadiness(store, new Lifecycle())
+    try {
+      await store.pets.create(rex)
+      await askPostgres(database.url, FILL)
+      assert.equal(await readiness(), undefined, 'no create has been tried')
+      for (const attempt of [() => store.pets.create(rex), () => store.pets.create(rex, idempotencyOf('full'))]) {
+        await assert.rejects(attempt(), StoreUnavailable)
+        // Asked again and again, because no client may come while it is not ready.
+        for (let asked = 0; asked < 3; asked += 1) assert.equal(await readiness(), 'The disk of the database is full.')
+      }
+      await askPostgres(database.url, 'DROP TRIGGER fill ON pets')
+      assert.equal(await readiness(), undefined)
+      assert.equal((await store.pets.list({ limit: 21 })).length, 1)
+    } finally {
+      await store.close()
+    }
+  })
+
+  it('is examined by doctor, which lets PostgreSQL write to its disk and keeps nothing there', async () => {
+    await using database = await postgres.newDatabase()
+    await petstore(['migrate', '--database', database.url])
+    const space = async () => {
+      const { stdout } = await petstore(['doctor', '--json', '--database', database.url])
+      return (JSON.parse(stdout) as { checks: Check[] }).checks.find(({ name }) => name === 'Disk space')?.found
+    }
+    assert.equal(await space(), 'PostgreSQL can write 10 MB')
+    const name = new URL(database.url).pathname.slice(1)
+    await askPostgres(database.url, `ALTER DATABASE ${name} SET temp_file_limit = '9MB'`)
+    assert.equal(await space(), 'not checked: temporary files are limited', 'it writes more than that')
   })
 })

@@ -7,13 +7,15 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { createServer as createTlsServer } from 'node:tls'
+import { createServer as createTlsServer, rootCertificates } from 'node:tls'
 import connectTo from 'postgres'
 import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
 import { postgres, withParameters } from '../../assurance/harness/engines.ts'
 import { startPostgres } from '../../assurance/harness/postgres-server.ts'
 import { CERTIFICATE, KEY } from '../../assurance/harness/test-certificate.ts'
 import { until } from '../../assurance/harness/until.ts'
+import { createReadiness, Lifecycle } from '../../src/http/lifecycle.ts'
+import { openForServing } from '../../src/store/opening/open-for-serving.ts'
 import { parseConnection } from '../../src/store/postgres/pool/connection-settings.ts'
 import type { Database } from '../../src/store/postgres/pool/connection.ts'
 import { Pool } from '../../src/store/postgres/pool.ts'
@@ -29,6 +31,18 @@ async function refuses(url: string, message: RegExp): Promise<void> {
     (error) => error instanceof CannotOpenStore && message.test(error.message) && !error.message.includes('secret'),
   )
   assert.deepEqual(reported, [])
+}
+
+/** Resolves with what /readyz says of a service that was started with this address. */
+async function readyzSays(url: string): Promise<string | undefined> {
+  const { store, opened } = await openForServing(
+    { engine: 'postgres', url },
+    { processes: 1, environment: 'staging', isChosen: true, report: () => {}, onBroken: () => {} },
+  )
+  const said = await createReadiness(store, new Lifecycle())()
+  await store.close()
+  await opened
+  return said
 }
 
 /** Resolves with the row that a pool with this address reads. */
@@ -83,14 +97,21 @@ describe('opening PostgreSQL', () => {
       'postgres://me:secret@127.0.0.1:1,127.0.0.1:2/pets',
       /Cannot connect to PostgreSQL at 127\.0\.0\.1:1: .*ECONNREFUSED.*; 127\.0\.0\.1:2: /,
     )
-    await refuses(database.url.replace(/:[^:@]*@/, ':secret@'), /password authentication failed/)
+    const wrong = database.url.replace(/:[^:@]*@/, ':secret@')
+    await refuses(wrong, /password authentication failed/)
+    assert.equal(await readyzSays(wrong), 'The database refuses the user or password of the service.')
+    const missing = new URL(database.url)
+    missing.pathname += '_none'
+    assert.equal(await readyzSays(missing.href), 'The server has no database of this name.')
+    assert.equal(await readyzSays('postgres://me:secret@127.0.0.1:1/pets'), 'The database does not answer.')
   })
 
   it('encrypts where it can or must, and asks who answers where it is told to', async () => {
     const server = await startPostgres('tls')
     await using folder = await mkdtempDisposable(join(tmpdir(), 'petstore-test-'))
     const root = join(folder.path, 'root.pem')
-    await writeFile(root, CERTIFICATE)
+    // A bundle, as while certificates are replaced.
+    await writeFile(root, `${rootCertificates[0]}\n${CERTIFICATE}`)
     const byName = server.url.replace('127.0.0.1', 'localhost')
     const encrypted: Record<string, boolean> = {
       [byName]: true,
@@ -104,8 +125,17 @@ describe('opening PostgreSQL', () => {
         assert.deepEqual(await ask(url, (sql) => sql`SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()`), {
           ssl,
         })
-      for (const mode of ['verify-ca', 'verify-full'])
-        await refuses(`${byName}?sslmode=${mode}`, /self-signed certificate/)
+      for (const mode of ['verify-ca', 'verify-full']) {
+        await refuses(
+          `${byName}?sslmode=${mode}`,
+          /self-signed certificate(?!.*use-system-ca) \(sslrootcert of the address names the file/,
+        )
+        assert.equal(await readyzSays(`${byName}?sslmode=${mode}`), 'The certificate of the database is not trusted.')
+      }
+      assert.equal(
+        await readyzSays(`${server.url}?sslmode=verify-full&sslrootcert=${root}`),
+        'The certificate of the database has another name.',
+      )
       await refuses(`${server.url}?sslmode=verify-full&sslrootcert=${root}`, /does not match certificate/)
       await refuses(
         `${byName}?sslmode=verify-full&sslrootcert=/none.pem`,

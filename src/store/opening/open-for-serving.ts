@@ -66,7 +66,7 @@ export async function openForServing(database: DatabaseAddress, options: Opening
       details: { reason },
     })
     // The service listens from now on: only the first attempt may block the event loop while another process locks the SQLite file.
-    return waitFor(() => open(0), reason, reportOpening)
+    return waitFor(() => open(0), reason, error, reportOpening)
   }
 }
 
@@ -89,9 +89,9 @@ async function requireEnvironment(
 }
 
 /** Returns a store that refuses every call until an attempt to open it succeeds. */
-function waitFor(open: () => Promise<Store>, firstReason: string, report: Report): Opening {
+function waitFor(open: () => Promise<Store>, firstReason: string, firstError: unknown, report: Report): Opening {
   let store: Store | undefined
-  let reason = firstReason
+  let [reason, cause] = [firstReason, firstError]
   let closed = false
   let givenUp = false
   const waking = new AbortController()
@@ -109,12 +109,13 @@ function waitFor(open: () => Promise<Store>, firstReason: string, report: Report
         return
       } catch (error) {
         reason = transientReason(error)
+        cause = error
       }
     }
   }
 
   function requireOpen(): Store {
-    if (store === undefined) throw new StoreUnavailable(`The database has not been opened yet: ${reason}`)
+    if (store === undefined) throw new StoreUnavailable(`The database has not been opened yet: ${reason}`, { cause })
     return store
   }
 

@@ -2,7 +2,7 @@
 import { type Check, faultCheck, fine, problem, schemaCheck, unknownChecks, warning } from '../database/check.ts'
 import type { Database } from './pool/connection.ts'
 import { parseConnection } from './pool/connection-settings.ts'
-import { explain } from './pool/failures.ts'
+import { explain, NO_ROOM, sqlState, wasRefused } from './pool/failures.ts'
 import { findIdFaults } from './ids.ts'
 import { findUnserved, lackingMigrations, MIGRATIONS } from './migrate.ts'
 import { findCreateFault } from './pets.ts'
@@ -52,6 +52,7 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
       checkConnections(facts, settings.poolSize),
       checkClock(facts, clock()),
       checkSettings(facts),
+      await pool.read(checkRoom),
       ...(facts.hindrance === '' ? [] : [problem('Writes', facts.hindrance, HINDRANCE_FIX)]),
     ]
   } catch (error) {
@@ -84,6 +85,19 @@ async function checkSchema(sql: Database, isDistributed: boolean): Promise<Check
     ...ids.map((fault) => faultCheck('Ids', fault)),
     ...unknownChecks(await readUnknown(sql)),
   ]
+}
+
+/** Sorts 10 MB, which PostgreSQL writes to its disk for a moment. */
+async function checkRoom(sql: Database): Promise<Check> {
+  try {
+    await sql.unsafe(`SET LOCAL work_mem = 64; SET LOCAL temp_tablespaces = '';
+      SELECT count(*) FROM (SELECT FROM generate_series(1, 10000) AS n ORDER BY repeat(n::text, 250) OFFSET 0) AS sorted`)
+    return fine('Disk space', 'PostgreSQL can write 10 MB')
+  } catch (error) {
+    if (!wasRefused(error)) throw error
+    if (sqlState(error) !== NO_ROOM) return fine('Disk space', 'not checked: temporary files are limited')
+    return problem('Disk space', explain(error), 'Free space for PostgreSQL: without it creates are answered with 503.')
+  }
 }
 
 /** Warns of settings with which a crash loses creates that were answered, or triggers do not fire. */

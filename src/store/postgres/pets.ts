@@ -15,7 +15,7 @@ import { together } from '../../timing.ts'
 import { type Database, PREPARED, readRows } from './pool/connection.ts'
 import { countPets, settleCounts } from './counts.ts'
 import { findIdFaults, isIdTaken, raiseSequences } from './ids.ts'
-import { asStoreFailure, isBadRow, isLockTimeout, sqlState, wasRefused } from './pool/failures.ts'
+import { asStoreFailure, isBadRow, isLockTimeout, NO_ROOM, sqlState, wasRefused } from './pool/failures.ts'
 import type { Pool } from './pool.ts'
 import { findMissingRights } from './rights.ts'
 import { BY_IDS, postgresWords } from './words.ts'
@@ -210,6 +210,20 @@ async function insert(sql: Database, newRows: readonly NewRow[]): Promise<bigint
       : [INSERT_MANY, [toJson(newRows.map((row) => ({ ...row.newPet, ...row.addition })))]]
   const rows = await sql.unsafe<{ id: bigint }[]>(text, values, PREPARED)
   return rows.map(({ id }) => id)
+}
+
+const VALUES = newValuesOf({ newPet: { name: 'Rex', categoryId: 1n, status: 'available' } })
+const UNDONE_CREATE = `DO $$ BEGIN
+  PERFORM set_config('lock_timeout', '50', TRUE);
+  INSERT INTO pets (${NEW}) VALUES (${VALUES.map((value) => (value === null ? 'NULL' : `'${value}'`)).join()});
+  RAISE SQLSTATE 'PT999';
+END $$`
+
+/** Adds an animal and undoes it: nothing else tells whether a create finds room on the disk. Rejects if it does not. */
+export async function requireRoom(sql: Database): Promise<void> {
+  await sql.unsafe(UNDONE_CREATE).catch((error: unknown) => {
+    if (!wasRefused(error) || sqlState(error) === NO_ROOM) throw error
+  })
 }
 
 /** Plans creates, and the search for their key, without running them; a lock on the animals makes the plan unknown. */

@@ -25,7 +25,7 @@ import { pingShards } from './citus/distributed.ts'
 import { type Connection, type Database, inTransaction, type Kind, type ServerFacts } from './pool/connection.ts'
 import type { ConnectionSettings } from './pool/connection-settings.ts'
 import { Connections } from './pool/connections.ts'
-import { asStoreFailure, breaksConnection, wasRolledBack } from './pool/failures.ts'
+import { asStoreFailure, breaksConnection, NO_ROOM, sqlState, wasRolledBack } from './pool/failures.ts'
 import { Overdue, withinTime } from '../../timing.ts'
 
 type Work<T> = (sql: Database) => Promise<T>
@@ -44,6 +44,8 @@ export class Pool {
   readonly #settings: ConnectionSettings
   readonly #connections: Connections
   #isWatchingParked = false
+  /** Whether a statement found no room; the store finds out whether there is room again. */
+  hasFoundNoRoom = false
   /** Whether a write got no answer in time, and none has succeeded since. */
   #hasOverdueWrite = false
 
@@ -134,6 +136,7 @@ export class Pool {
         return this.#run(kind, work, this.#limitMs, false)
       })
     } catch (error) {
+      this.hasFoundNoRoom ||= sqlState(error) === NO_ROOM
       throw asStoreFailure(error)
     }
   }

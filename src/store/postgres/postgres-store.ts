@@ -9,7 +9,7 @@ import { parseConnection } from './pool/connection-settings.ts'
 import { asStoreFailure } from './pool/failures.ts'
 import { findUnserved, migrate } from './migrate.ts'
 import { repairIds } from './ids.ts'
-import { findCreateFault, gatherCreates, postgresPets } from './pets.ts'
+import { findCreateFault, gatherCreates, postgresPets, requireRoom } from './pets.ts'
 import { Pool } from './pool.ts'
 import { postgresRecords } from './records.ts'
 import { findMissingRights } from './rights.ts'
@@ -82,6 +82,8 @@ export async function openPostgresStore(
         report({ level: 'error', message: 'not ready: creates fail', details: { fault } })
       told = fault
       if (fault !== undefined) throw new NoWrites(fault)
+      if (pool.hasFoundNoRoom) await pool.write(requireRoom)
+      pool.hasFoundNoRoom = false
     },
     close: () => pool.end(),
   }

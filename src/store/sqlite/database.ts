@@ -16,7 +16,7 @@ import {
   folderOf,
   modeWarnings,
 } from './database-files.ts'
-import { explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
+import { asStoreFailure, explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, migrate } from './migrate.ts'
 import { keepDamagedLog } from './keep-log.ts'
 import { openToRead } from './open-to-read.ts'
@@ -60,7 +60,7 @@ export function openDatabase(
     db?.close()
     if (error instanceof CannotOpenStore) throw error
     throw new CannotOpenStore(`Cannot open the database ${path}: ${explain(error)}`, {
-      cause: error,
+      cause: asStoreFailure(error),
       transient: isBusy(error) || isFull(error),
     })
   }

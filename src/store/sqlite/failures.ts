@@ -9,7 +9,7 @@
 // | none: not in FAILURES | the error itself, as 500: a bug. `petstore copy` refuses the row (copy-store.ts) | refused |
 //
 // Commands (backup.ts, check-database.ts) wait for LOCK_WAIT_MS.command, then refuse with the explanation.
-import { StoreUnavailable } from '../store.ts'
+import { DISK_FULL, StoreUnavailable } from '../store.ts'
 
 interface Failure {
   means: 'locked' | 'full' | 'failed sync' | 'unavailable'
@@ -65,7 +65,8 @@ export function explain(error: unknown): string {
 
 /** Returns `StoreUnavailable`, which is answered with 503, for a failure of the table; any other error is returned as it is. */
 export function asStoreFailure(error: unknown): unknown {
-  return failureOf(error) === undefined ? error : new StoreUnavailable(explain(error), { cause: error })
+  const publicReason = isFull(error) ? DISK_FULL : undefined
+  return failureOf(error) === undefined ? error : new StoreUnavailable(explain(error), { cause: error, publicReason })
 }
 
 /** How long to wait for a lock of another process. All but `call` wait inside SQLite, which blocks the event loop. */

@@ -1,9 +1,11 @@
 // The embedded engine: one file, and one connection in each process.
+import { statfs } from 'node:fs/promises'
 import type { DatabaseSync } from 'node:sqlite'
 import { factsOfStore } from '../database/environment.ts'
 import { sharedParts } from '../shared-parts.ts'
-import { CannotCloseStore, type OpenOptions, type Store } from '../store.ts'
+import { CannotCloseStore, DISK_FULL, NoWrites, type OpenOptions, type Store } from '../store.ts'
 import { openDatabase } from './database.ts'
+import { folderOf } from './database-files.ts'
 import { sqlitePets } from './pets.ts'
 import { sqliteRecords } from './records.ts'
 import { sqliteSql } from './sql.ts'
@@ -11,6 +13,9 @@ import { Transactions } from './transactions/transactions.ts'
 
 /** How often an idle process looks at the log: with others, which write a few megabytes in this time, and after a long reader has ended. */
 const SHORTEN_EVERY_MS = { withOthers: 100, alone: 1000 }
+
+/** More than a create writes. */
+const LEAST_ROOM = 1024 * 1024
 
 /** Opens the file at `path`, or creates it unless `create` is false; throws `CannotOpenStore` with a message for the operator. */
 export function openSqliteStore(path: string, options: OpenOptions = {}): Store {
@@ -36,6 +41,10 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     giveUp: () => transactions.giveUp(new Error('it has failed in another process of this instance')),
     async ping() {
       await transactions.read(() => ask.get())
+      if (!transactions.isFull) return
+      // While it is not ready, no write may come that shows that there is room again.
+      const { bavail, bsize } = await statfs(folderOf(path))
+      if (bavail * bsize < LEAST_ROOM) throw new NoWrites('the disk is full', { publicReason: DISK_FULL })
     },
     async close() {
       await transactions.close()

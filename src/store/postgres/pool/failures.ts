@@ -15,7 +15,7 @@
 // server ends the session with (FATAL, PANIC). Then a read, or a write that may be repeated, is retried once.
 import postgres from 'postgres'
 import { entryOf } from '../../../contract/text/entry-of.ts'
-import { StoreUnavailable } from '../../store.ts'
+import { DISK_FULL, StoreUnavailable } from '../../store.ts'
 import { meaningOnNode } from '../citus/node-failures.ts'
 import { Overdue } from '../../../timing.ts'
 
@@ -46,6 +46,25 @@ const MEANINGS: Record<string, Meaning> = {
   '57': 'unavailable', // shutting down, starting up, or a statement past its timeout
   '58': 'unavailable', // an I/O error of the server
   P0: 'bad row', // an exception that a trigger raises
+}
+
+export const NO_ROOM = '53100'
+
+/** What /readyz says of a failure that time does not repair, by SQLSTATE, its class, or a part of the code of Node.js. */
+const PUBLIC_REASONS: readonly (readonly [code: RegExp, reason: string])[] = [
+  [/^28/, 'The database refuses the user or password of the service.'],
+  [/^3D000$/, 'The server has no database of this name.'],
+  [/^53100$/, DISK_FULL],
+  [/^CERT_HAS_EXPIRED$/, 'The certificate of the database has expired.'],
+  [/ALTNAME|HOSTNAME/, 'The certificate of the database has another name.'],
+  [/CERT|^INVALID_|LEAF_SIGNATURE/, 'The certificate of the database is not trusted.'],
+]
+
+/** Returns undefined for a failure without words of its own. */
+export function publicReasonOf(error: unknown): string | undefined {
+  if (error instanceof StoreUnavailable) return error.publicReason
+  const { code = '' } = (error ?? {}) as { code?: string }
+  return PUBLIC_REASONS.find(([pattern]) => pattern.test(code))?.[1]
 }
 
 function meaningOf(error: unknown): Meaning | undefined {
@@ -88,7 +107,7 @@ export function isBadRow(error: unknown): boolean {
 export function asStoreFailure(error: unknown): unknown {
   const meaning = meaningOf(error)
   if (error instanceof StoreUnavailable || meaning === undefined || meaning === 'bad row') return error
-  return new StoreUnavailable(`PostgreSQL: ${explain(error)}`, { cause: error })
+  return new StoreUnavailable(`PostgreSQL: ${explain(error)}`, { cause: error, publicReason: publicReasonOf(error) })
 }
 
 /** Recognises errors of the driver and of Node by their `code`. */
@@ -101,7 +120,10 @@ function isNetworkError(error: unknown): boolean {
 
 export function explain(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(explain).join('; ')
-  const said = error instanceof Error ? error.message.replace(/^write /, '') : String(error)
+  const raw = error instanceof Error ? error.message : String(error)
+  const said = raw.replace(/^write |; if the root CA .*--use-system-ca.*/g, '')
+  if (publicReasonOf(error)?.endsWith(' is not trusted.'))
+    return `${said} (sslrootcert of the address names the file of certificates to trust)`
   if (meaningOf(error) === 'no right') return `${said} (the command doctor names what to grant)`
   if (meaningOf(error)?.startsWith('damaged')) return `${said} (the command doctor names what is lost)`
   if (sqlState(error) === '57014' && said.includes('statement timeout'))

@@ -74,10 +74,10 @@ describe('Of several hosts of PostgreSQL', () => {
     assert.ok(hosts.isOutdated(old))
     onTimeline('ours', 3)
     for (let time = 0; time < 2; time += 1)
-      await assert.rejects(
-        open(),
-        /at a:5432: it is on timeline 3, but 4 was seen before: a primary that was replaced .*; b/,
-      )
+      await assert.rejects(open(), {
+        message: /at a:5432: it is on timeline 3, but 4 was seen before: a primary that was replaced .*; b/,
+        publicReason: 'The database is a primary that was replaced.',
+      })
     assert.deepEqual(
       server.opened.map(({ closed }) => closed),
       [false, false, true, true, true, true],

@@ -2,7 +2,7 @@
 import { type Report, StoreUnavailable } from '../../store.ts'
 import { Connection, type ServerFacts } from './connection.ts'
 import { type ConnectionSettings, hostAndPort } from './connection-settings.ts'
-import { explain } from './failures.ts'
+import { explain, publicReasonOf } from './failures.ts'
 
 export class Hosts {
   readonly #settings: ConnectionSettings
@@ -25,6 +25,7 @@ export class Hosts {
   async open(onGone: (connection: Connection) => void): Promise<Connection> {
     const { hosts } = this.#settings
     const problems: string[] = []
+    let publicReason: string | undefined
     const last = hosts.find((host) => hostAndPort(host) === this.last?.host)
     for (const host of new Set([last ?? hosts[0]!, ...hosts])) {
       try {
@@ -34,9 +35,10 @@ export class Hosts {
         return connection
       } catch (error) {
         problems.push(`${hostAndPort(host)}: ${explain(error)}`)
+        publicReason ??= publicReasonOf(error)
       }
     }
-    throw new StoreUnavailable(`Cannot connect to PostgreSQL at ${problems.join('; ')}`)
+    throw new StoreUnavailable(`Cannot connect to PostgreSQL at ${problems.join('; ')}`, { publicReason })
   }
 
   /** Whether this primary was replaced: another server of its cluster has been promoted since. */
@@ -57,8 +59,9 @@ export class Hosts {
     if (!this.isOutdated(connection.server)) return void this.#timelines.set(timeline.system, timeline.number)
     connection.destroy()
     const seen = `it is on timeline ${timeline.number}, but ${this.#timelines.get(timeline.system)} was seen before`
-    throw new Error(
+    throw new StoreUnavailable(
       `${seen}: a primary that was replaced (restart this instance if you went back to an earlier state on purpose)`,
+      { publicReason: 'The database is a primary that was replaced.' },
     )
   }
 

@@ -106,6 +106,20 @@ describe('`Transactions`', () => {
     )
   })
 
+  it('is full from the write that finds no room until one finds some', async () => {
+    const { db, transactions, write } = newTransactions()
+    const { page_count: pages } = db.prepare('PRAGMA page_count').get() as { page_count: number }
+    db.exec(`PRAGMA max_page_count = ${pages}`)
+    const fill = () => transactions.write(() => db.exec('CREATE TABLE more (n INTEGER) STRICT'))
+    await assert.rejects(fill(), { publicReason: 'The disk of the database is full.' })
+    assert.ok(transactions.isFull)
+    await assert.rejects(write(-1))
+    assert.ok(transactions.isFull, 'a write that fails for another reason shows nothing')
+    db.exec('PRAGMA max_page_count = 1000')
+    await fill()
+    assert.ok(!transactions.isFull)
+  })
+
   it('undoes all of a write that fails half way', async () => {
     const { transactions, add, numbers, write } = newTransactions()
     const half = transactions.write(() => {

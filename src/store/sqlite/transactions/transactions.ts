@@ -19,7 +19,7 @@ import type { DatabaseSync } from 'node:sqlite'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { withinTime } from '../../../timing.ts'
 import { CannotCloseStore, type CommitStats, StoreUnavailable } from '../../store.ts'
-import { asStoreFailure, explain, isBusy, isFailedSync, LOCK_RETRY_MS, LOCK_WAIT_MS } from '../failures.ts'
+import { asStoreFailure, explain, isBusy, isFailedSync, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from '../failures.ts'
 import type { Wal } from './wal.ts'
 import { type Write, writeBatch, WriteQueue, type Written } from './write-queue.ts'
 
@@ -45,6 +45,8 @@ export class Transactions {
   readonly synced: CommitStats = { commits: 0, writes: 0 }
   /** The commits whose sync is in progress. */
   unsynced: CommitStats = { commits: 0, writes: 0 }
+  /** Whether the last write found no room. */
+  isFull = false
   readonly #db: DatabaseSync
   readonly #wal: Wal | undefined
   readonly #syncWaitMs: number
@@ -172,10 +174,12 @@ export class Transactions {
       this.unsynced.commits += 1
       this.#db.exec('COMMIT')
       this.unsynced.writes += batch.length
+      this.isFull = false
       return written
     } catch (error) {
       if (this.#db.isTransaction) this.#db.exec('ROLLBACK')
       if (isFailedSync(error)) throw error
+      if (isFull(error)) this.isFull = true
       if (isBusy(error)) this.#queue.putBack(batch, error)
       // A write that fails must not fail the others, so each gets a separate transaction.
       else if (batch.length > 1) return batch.flatMap((write) => this.#commit([write]))
