@@ -79,3 +79,11 @@ it('The name that is meant is looked for in few steps, however long, alike and m
     assert.ok(steps < 6 * 7 * 62 * count, `${steps} steps for ${typed.slice(0, 70)}`)
   }
 })
+
+it('A text that is too long for a name is not folded: it would take the square of its length', () => {
+  const marks = '\u0301\u0323'.repeat(2000)
+  const cats = new CategoryNames([{ number: 3n, name: 'Cats' }])
+  const folds = (text: string) => countedSteps(() => [cats.numberOf(text), cats.unknown(text)], 'foldName')
+  assert.deepEqual([folds('Cats'), folds(marks)], [2, 0])
+  assert.equal(cats.numberOf(`Cats${'\u200B'.repeat(900)}`), 3n)
+})

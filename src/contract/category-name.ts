@@ -28,24 +28,22 @@ export function categoryNameProblem(name: string): string | undefined {
   return /^[-+]?\p{Nd}+$/u.test(folded) ? 'The name needs more than digits, such as "Cats"' : undefined
 }
 
+/** Folds what was typed. To normalise a run of marks takes the square of its length, and a longer text is no name. */
+function foldTyped(text: string): string {
+  return text.length > 10 * CATEGORY_NAME_MAX_LENGTH ? text : foldName(text)
+}
+
 /** The named categories of a store, read once for a page or a file. */
 export class CategoryNames {
   /** By number, in the order of the names. */
   readonly names: ReadonlyMap<bigint, string>
   readonly #numbers: ReadonlyMap<string, bigint>
-  readonly #folded: ReadonlyMap<string, string>
 
   constructor(categories: readonly Category[] = [], fold = foldName) {
     const folded = categories.map(({ number, name }) => ({ number, name, key: fold(name) }))
     const sorted = folded.toSorted((one, other) => (one.key < other.key ? -1 : 1))
     this.names = new Map(sorted.map(({ number, name }) => [number, name]))
     this.#numbers = new Map(sorted.map(({ number, key }) => [key, number]))
-    this.#folded = new Map(sorted.map(({ name, key }) => [name, key]))
-  }
-
-  /** Folds a name; those of the categories are remembered. */
-  fold(name: string): string {
-    return this.#folded.get(name) ?? foldName(name)
   }
 
   words(number: bigint): string {
@@ -54,12 +52,12 @@ export class CategoryNames {
 
   /** Returns the number that a text means: digits, or a name. */
   numberOf(text: string): bigint | undefined {
-    return int64FromText(text.trim()) ?? this.#numbers.get(this.fold(text))
+    return int64FromText(text.trim()) ?? this.#numbers.get(foldTyped(text))
   }
 
   /** Says that no category has this name, and which one has nearly it. */
   unknown(name: string): string {
     const shown = (folded: string) => this.words(this.#numbers.get(folded)!)
-    return `No category is named ${quote(name.trim())}.${didYouMean(this.fold(name), this.#numbers.keys(), shown)}`
+    return `No category is named ${quote(name.trim())}.${didYouMean(foldTyped(name), this.#numbers.keys(), shown)}`
   }
 }

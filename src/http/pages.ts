@@ -55,15 +55,26 @@ export function createPages(config: Config, health: Answers, pages: Pages, opera
 /** By path. */
 type Answers = Record<string, PageRoute['answer']>
 
-/** Serves the OpenAPI document, with an address that generators can call. Keeps the last one, which takes milliseconds to render. */
+/** Stands for the address of a client in the document, which takes milliseconds to render. */
+const ADDRESS = 'https://petstore.invalid'
+
+/** Serves the OpenAPI document, with an address that generators can call. Keeps the last one. */
 export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Config): (call: PageCall) => Answer {
+  let template: string | undefined
   let kept: { address: string; answer: CachedAnswer } | undefined
 
   return (call) => {
     const address = apiAddress(call)
     if (kept?.address !== address) {
-      const json = renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here: { environment, address } })
-      kept = { address, answer: rendered(undefined, json) }
+      const here = { environment, address: ADDRESS }
+      template ??= renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here })
+      kept = {
+        address,
+        answer: rendered(
+          undefined,
+          template.replace(ADDRESS, () => address),
+        ),
+      }
     }
     return answerOrNotModified(call, kept.answer)
   }
