@@ -21,6 +21,8 @@ const OPTIONS = [
   '--test-timeout=300000',
   '--test-concurrency=3',
   '--test-global-setup=./test/run/run-setup.ts',
+  // HTTP does not depend on the engine.
+  '--test-skip-pattern=/on PostgreSQL/',
   '--test-reporter=dot',
 ]
 
