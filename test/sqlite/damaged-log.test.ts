@@ -3,11 +3,22 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { copyFileSync, cpSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import fs, {
+  copyFileSync,
+  cpSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
 import type { Check } from '../../src/store/database/check.ts'
+import { keepDamagedLog } from '../../src/store/sqlite/keep-log.ts'
 import { Folder, serve } from '../harness/command.ts'
 import { commandsOn } from '../harness/in-process-command.ts'
 
@@ -176,12 +187,38 @@ describe('A write-ahead log', { concurrency: 2 }, () => {
     assert.ok(copy!.startsWith(place))
   })
 
+  it('with a damaged frame does not stop a start where no copy can be kept: three are there, or the disk is full', async ({
+    mock,
+  }) => {
+    const { path, place, log, url } = killed('bounded')
+    damage(log, 32 + 99 * FRAME + 1000)
+    const told: string[] = []
+    const keep = () => keepDamagedLog(path, 1, (message) => told.push(message))
+    const statfs = mock.method(fs, 'statfsSync', () => ({ bsize: 1024 * 1024, bavail: 100 }))
+    syncBuiltinESMExports()
+    keep()
+    statfs.mock.restore()
+    syncBuiltinESMExports()
+    for (const copy of ['1', '2', '3']) writeFileSync(`${log}.damaged-${copy}`, 'of an earlier start')
+    const { code, stderr } = await commandsOn(url).run('account list')
+    told.push(stderr)
+    for (const [index, why] of ['the disk has too little room', 'there are 3 already, such as '].entries())
+      assert.match(told[index]!, new RegExp(`follow a damaged frame .* No copy of the log was kept: ${why}`))
+    assert.equal(code, 0)
+    assert.equal(readdirSync(place).length, 4)
+  })
+
   it('of another database is refused by all that would merge the two, and both are left alone', async () => {
     const { place, log, url } = killed('foreign')
     copyFileSync(folder.at('other/pets.db-wal'), log)
     rmSync(join(place, 'pets.db-shm'))
     const seen = look(place)
-    for (const line of ['serve --port 0', 'account list', `backup ${folder.at('none.db')}`])
+    for (const line of [
+      'serve --port 0',
+      'account list',
+      `backup ${folder.at('none.db')}`,
+      `restore ${folder.at('backup.db')}`,
+    ])
       await commandsOn(url).refused(1, line, /the log .*-wal does not fit the database: it belongs to another one/)
     assert.deepEqual(look(place), seen)
   })

@@ -46,7 +46,7 @@ export const restore: Command = {
     const path = sqlitePath(input, 'pg_restore or pgBackRest')
     const sqlite = await import('../../store/sqlite/backup.ts')
     await askToCreate(input)
-    await sqlite.restore(file, path)
+    await sqlite.restore(file, path, (told) => reportAsIs(input.terminal, told))
     reportAsIs(
       input.terminal,
       `Warning: keys that were revoked, and passwords that were changed, since the backup are valid again as they were then. See ${nextCommand(input, 'key', 'list')}`,

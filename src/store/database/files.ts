@@ -57,7 +57,7 @@ export function syncFolder(path: string): void {
   if (platform() !== 'win32') sync(path, 'r')
 }
 
-function sync(path: string, mode: 'r' | 'r+'): void {
+export function sync(path: string, mode: 'r' | 'r+'): void {
   const descriptor = openSync(path, mode)
   fsyncSync(descriptor)
   closeSync(descriptor)

@@ -65,7 +65,7 @@ function writeCopy(path: string, copy: string): void {
  * Restores a backup to a database that does not exist or has no data. Removes the sessions, because some may have ended
  * after the backup. Throws `CannotOpenStore`.
  */
-export async function restore(file: string, path: string): Promise<void> {
+export async function restore(file: string, path: string, tell = (_sentence: string) => {}): Promise<void> {
   try {
     if (!statSync(file, { throwIfNoEntry: false })?.isFile())
       throw new CannotOpenStore(`There is no file ${file} to restore.`)
@@ -87,6 +87,7 @@ export async function restore(file: string, path: string): Promise<void> {
     if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(path))
       throw new CannotOpenStore(`${path} is a symbolic link to a file that does not exist; nothing was changed.`)
     requireUsablePath(path, true)
+    if (existsSync(path)) keepDamagedLog(path, 1, tell)
     if (existsSync(path)) requireUnused(path)
     else for (const companion of companionsOf(path)) rmSync(companion, { force: true })
     createFolder(dirname(path))

@@ -11,13 +11,11 @@ import { refuseForeignFile, requireSqliteVersion, requireWritable } from './data
 import { explain, isBusy, isFull } from './failures.ts'
 import { LEAST_FREE } from './keep-log.ts'
 import { lackingMigrations, migrate } from './migrate.ts'
-import { filesOf, openToRead } from './open-to-read.ts'
+import { isShared, openToRead } from './open-to-read.ts'
 import { readLog } from './read-log.ts'
 import { readColumns } from './records.ts'
 
 const MEBIBYTE = 1024 * 1024
-
-const ATTEMPTS = 3
 const LONGEST_FAULT = 200
 
 function damaged(name: string, found: string, condition = 'The file is damaged'): Check {
@@ -41,13 +39,11 @@ export function checkSqlite(path: string, processes = 1): Check[] {
       ),
     ]
   }
-  const ofFiles = [checkSpace(path), ...checkModes(path)]
-  for (let attempt = 1; ; attempt += 1) {
-    const before = filesOf(path)
-    const checks = [...ofFiles, ...checkContent(path, processes)]
-    // Without locks, a service that started meanwhile may have changed what was read.
-    if (before.isShared || filesOf(path).state === before.state || attempt === ATTEMPTS) return checks
-  }
+  const hasLocks = isShared(path)
+  let content = checkContent(path, processes)
+  // A service that started meanwhile may have changed what was read without locks.
+  if (!hasLocks && isShared(path)) content = checkContent(path, processes)
+  return [checkSpace(path), ...checkModes(path), ...content]
 }
 
 function checkContent(path: string, processes: number): Check[] {
@@ -105,11 +101,7 @@ function checkIntegrity(db: DatabaseSync, path: string): Check {
   try {
     // Several lines may come in one row, below a heading.
     for (const row of db.prepare('PRAGMA integrity_check').iterate())
-      faults.push(
-        ...String(Object.values(row)[0])
-          .split('\n')
-          .filter((line) => !line.startsWith('***')),
-      )
+      faults.push(...String(Object.values(row)[0]).split('\n'))
   } catch (error) {
     // It ends where it cannot read on.
     if (faults.length === 0) throw error
@@ -119,8 +111,8 @@ function checkIntegrity(db: DatabaseSync, path: string): Check {
     if (broken > 0) return damaged('Integrity', `${broken} rows refer to rows that do not exist`)
     return fine('Integrity', 'integrity_check and foreign_key_check found nothing')
   }
-  const more = faults.length > 1 ? `, and ${faults.length - 1} more` : ''
-  const found = `${String(faults[0]).slice(0, LONGEST_FAULT)}${more}`
+  const [first, ...more] = faults.filter((line) => !line.startsWith('***'))
+  const found = `${first?.slice(0, LONGEST_FAULT)}${more.length === 0 ? '' : `, and ${more.length} more`}`
   if (!faults.every((line) => OF_AN_INDEX.test(line))) return damaged('Integrity', found)
   const fix = 'An index does not have what its table has; the rows are whole. Stop the service and run:'
   return problem('Integrity', found, `${fix} sqlite3 ${shellWord(path)} REINDEX`)

@@ -106,24 +106,18 @@ function createStore(path: string, lockWaitMs: number): Migration[] | undefined 
     } finally {
       db.close()
     }
-    linkNew(partial, file)
+    try {
+      // Unlike a rename, a link never replaces the store of another process.
+      linkSync(partial, file)
+    } catch {
+      if (existsSync(file)) return undefined
+      // Some file systems have no links.
+      renameSync(partial, file)
+    }
     syncFolder(dirname(file))
     return applied
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return undefined
-    throw error
   } finally {
     for (const name of [partial, ...companionsOf(partial)]) rmSync(name, { force: true })
-  }
-}
-
-/** Gives a file its name; unlike a rename, a link never replaces the store of another process. Some file systems have no links. */
-function linkNew(partial: string, file: string): void {
-  try {
-    linkSync(partial, file)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST' || existsSync(file)) throw error
-    renameSync(partial, file)
   }
 }
 

@@ -1,5 +1,5 @@
 // Opens a database file so that nothing changes: not the database, not its -wal and -shm, and not which of them there are.
-import { statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { platform } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
@@ -13,11 +13,11 @@ const SQLITE_PROTOCOL = 15
 /**
  * Opens the database with what its log has. A read-only connection neither copies the log to the database nor removes it, but it creates
  * what is missing of -wal and -shm. With both, it only reads them: if no other process has them open, SQLite keeps an index of the log in
- * memory, and a lock that prevents checkpoints. Without a -shm, none has the database open: then there are no locks (`filesOf`), and the
+ * memory, and a lock that prevents checkpoints. Without a -shm, none has the database open: then there are no locks, and the
  * log is read with an index in memory if it has a commit, or not at all.
  */
 export function openToRead(path: string, withLog = true): DatabaseSync {
-  if (withLog && filesOf(path).isShared) {
+  if (withLog && isShared(path)) {
     const db = open(path, 'readonly_shm=1')
     try {
       db.prepare('SELECT 1 FROM sqlite_schema').get()
@@ -41,11 +41,7 @@ function open(path: string, parameter: string): DatabaseSync {
   return new DatabaseSync(url, { readOnly: true, timeout: LOCK_WAIT_MS.command })
 }
 
-/** Returns whether processes share the database, so that reading it takes locks; and what differs if it changed. */
-export function filesOf(path: string) {
-  const [database, wal, shm] = ['', '-wal', '-shm'].map((ending) =>
-    statSync(followLinks(path) + ending, { throwIfNoEntry: false }),
-  )
-  const state = [database, wal].map((file) => `${file?.ino} ${file?.size} ${file?.mtimeMs}`)
-  return { isShared: wal !== undefined && shm !== undefined, state: [...state, shm?.ino].join() }
+/** Whether a process may have the database open: each has -wal and -shm. */
+export function isShared(path: string): boolean {
+  return ['-wal', '-shm'].every((ending) => existsSync(followLinks(path) + ending))
 }

@@ -1,4 +1,4 @@
-// Makes a write-ahead log durable that an earlier process has left, whatever became of that process's syncs.
+// Reads the frames of a write-ahead log, and makes a log durable that an earlier process has left, whatever became of that process's syncs.
 import { closeSync, fdatasyncSync, openSync, readSync, writeSync } from 'node:fs'
 import { endianness } from 'node:os'
 
@@ -6,10 +6,26 @@ import { endianness } from 'node:os'
  * The format of the log: sqlite.org/fileformat2.html#walformat. The magic number says in which byte order words are summed up:
  * that of the machine that began the log, which may not be this one.
  */
-export const MAGIC = { littleEndian: 0x377f0682, bigEndian: 0x377f0683 }
-export const HEADER = 32
+const MAGIC = { littleEndian: 0x377f0682, bigEndian: 0x377f0683 }
+const HEADER = 32
 export const FRAME_HEADER = 24
-export const FRAMES_AT_ONCE = 256
+const FRAMES_AT_ONCE = 256
+
+interface Header {
+  bytes: Buffer
+  /** All frames of a log have it, unlike those of an earlier log that are left behind them; undefined if the header is damaged. */
+  salt: bigint | undefined
+  pageSize: number
+  isLittle: boolean
+}
+
+export interface Frame {
+  /** Valid until the next frame is read. */
+  bytes: Buffer
+  salt: bigint
+  /** Whether its sum goes on from that of the frame before. */
+  isWhole: () => boolean
+}
 
 /**
  * Writes the first `frames` of a log over themselves, and syncs them. After a failed sync the operating system may count pages as
@@ -21,47 +37,59 @@ export function rewriteWal(path: string, frames: number): boolean {
   const file = openSync(path, 'r+')
   try {
     if (frames === 0) return true
-    const header = read(file, 0, HEADER)
-    const magic = header?.readUInt32BE(0)
-    const isLittle = magic === MAGIC.littleEndian
-    if (header === undefined || !(isLittle || magic === MAGIC.bigEndian)) return false
-    if (!isSum(addUp([0, 0], header, 0, 24, isLittle), header, 24)) return false
-    write(file, 0, header)
-    const salt = header.readBigUInt64BE(16)
-    const size = FRAME_HEADER + header.readUInt32BE(8)
-    let sum: Sum = [header.readInt32BE(24), header.readInt32BE(28)]
-    for (let done = 0; done < frames; done += FRAMES_AT_ONCE) {
-      const position = HEADER + done * size
-      const bytes = read(file, position, Math.min(FRAMES_AT_ONCE, frames - done) * size)
-      if (bytes === undefined) return false
-      for (let start = 0; start < bytes.length; start += size) {
-        sum = addUp(sum, bytes, start, start + 8, isLittle)
-        sum = addUp(sum, bytes, start + FRAME_HEADER, start + size, isLittle)
-        if (bytes.readBigUInt64BE(start + 8) !== salt || !isSum(sum, bytes, start + 16)) return false
-      }
-      write(file, position, bytes)
+    const header = readHeader(file)
+    if (header?.salt === undefined) return false
+    let position = write(file, 0, header.bytes)
+    let done = 0
+    for (const { bytes, salt, isWhole } of framesOf(file, header)) {
+      if (done === frames) break
+      if (salt !== header.salt || !isWhole()) return false
+      position = write(file, position, bytes)
+      done += 1
     }
     fdatasyncSync(file)
-    return true
+    return done === frames
   } finally {
     closeSync(file)
   }
 }
 
-/** Returns undefined if the file is too short. */
-export function read(file: number, position: number, length: number): Buffer | undefined {
-  const bytes = Buffer.alloc(length)
-  return readSync(file, bytes, 0, length, position) === length ? bytes : undefined
+/** Returns undefined if the file has none. */
+export function readHeader(log: number): Header | undefined {
+  const bytes = Buffer.alloc(HEADER)
+  if (readSync(log, bytes, 0, HEADER, 0) < HEADER) return undefined
+  const magic = bytes.readUInt32BE(0)
+  const isLittle = magic !== MAGIC.bigEndian
+  const isWhole = (!isLittle || magic === MAGIC.littleEndian) && isSum(addUp([0, 0], bytes, 0, 24, isLittle), bytes, 24)
+  return { bytes, salt: isWhole ? bytes.readBigUInt64BE(16) : undefined, pageSize: bytes.readUInt32BE(8), isLittle }
 }
 
-/** A full disk may take a part first, and refuse the rest only at the next attempt. */
-function write(file: number, position: number, bytes: Buffer): void {
+export function* framesOf(log: number, { bytes: header, pageSize, isLittle }: Header): Generator<Frame> {
+  const size = FRAME_HEADER + pageSize
+  const slice = Buffer.alloc(FRAMES_AT_ONCE * size)
+  let before: Sum = [header.readInt32BE(24), header.readInt32BE(28)]
+  for (let position = HEADER, length = slice.length; length === slice.length; position += length) {
+    length = readSync(log, slice, 0, slice.length, position)
+    for (let start = 0; start + size <= length; start += size) {
+      const bytes = slice.subarray(start, start + size)
+      const sum = before
+      const isWhole = () =>
+        isSum(addUp(addUp(sum, bytes, 0, 8, isLittle), bytes, FRAME_HEADER, size, isLittle), bytes, 16)
+      yield { bytes, salt: bytes.readBigUInt64BE(8), isWhole }
+      before = [bytes.readInt32BE(16), bytes.readInt32BE(20)]
+    }
+  }
+}
+
+/** Returns the end. A full disk may take a part first, and refuse the rest only at the next attempt. */
+function write(file: number, position: number, bytes: Buffer): number {
   for (let done = 0; done < bytes.length;) done += writeSync(file, bytes, done, bytes.length - done, position + done)
+  return position + bytes.length
 }
 
-export type Sum = [number, number]
+type Sum = [number, number]
 
-export function addUp([first, second]: Sum, bytes: Buffer, from: number, to: number, isLittle: boolean): Sum {
+function addUp([first, second]: Sum, bytes: Buffer, from: number, to: number, isLittle: boolean): Sum {
   const part = bytes.subarray(from, to)
   const { buffer, byteOffset } = isLittle === (endianness() === 'LE') ? part : Buffer.from(part).swap32()
   const words = new Int32Array(buffer, byteOffset, part.length / 4)
@@ -72,6 +100,6 @@ export function addUp([first, second]: Sum, bytes: Buffer, from: number, to: num
   return [first, second]
 }
 
-export function isSum([first, second]: Sum, bytes: Buffer, position: number): boolean {
+function isSum([first, second]: Sum, bytes: Buffer, position: number): boolean {
   return first === bytes.readInt32BE(position) && second === bytes.readInt32BE(position + 4)
 }
