@@ -255,7 +255,7 @@ export class Accounts {
     if (problem !== undefined || name === key.name) return problem
     const event = {
       ...this.#event(key.accountId, 'key.renamed', via, keySubject({ id: key.id, name })),
-      detail: `Name: ${key.name} → ${name}`,
+      detail: `Name: ${JSON.stringify(key.name)} → ${JSON.stringify(name)}`,
     }
     if (await this.#store.accounts.renameKey(key, name, event)) return undefined
     // Only its owner renames a key, so the form was sent twice.

@@ -40,12 +40,16 @@ describeService('An animal in the console', (service) => {
     const client = await signedIn(service())
     await client.fillIn(`/animals/${id}`, { name: 'Rexo', categoryId: '3', status: 'sold' })
     const [newest] = await service().store.accounts.auditTrail(service().account.id, 1)
-    const detail = 'Name: Rex → Rexo; Status: Available → Sold'
+    const detail = 'Name: "Rex" → "Rexo"; Status: Available → Sold'
     assert.deepEqual(
       [newest?.action, newest?.via, newest?.subject, newest?.detail],
       ['pet.changed', 'console', `Rex (${id})`, detail],
     )
-    assert.ok((await client.get('/animals/changes')).body.includes(`Rex (${id})</bdi></a> · <bdi>${detail}`))
+    assert.ok(
+      (await client.get('/animals/changes')).body.includes(
+        `Rex (${id})</bdi></a> · <bdi>${detail.replaceAll('"', '&quot;')}`,
+      ),
+    )
     assert.ok(!(await client.get('/account')).body.includes(`Rex (${id})`))
   })
 
@@ -58,7 +62,7 @@ describeService('An animal in the console', (service) => {
     const [, list = ''] = /<ol class="timeline">(.*)<\/ol>/s.exec((await one.get(path)).body) ?? []
     const items = list.split('</li>').map((item) => item.replaceAll(/(?:<[^>]*>|\s)+/g, ' ').trim())
     assert.match(items[0]!, /^Status: Available → Sold keeper@example\.com , .*:\d\d$/)
-    assert.match(items[1]!, /^Name: Rex \(1\) \(2\) → Max \(7\) You, .*:\d\d$/)
+    assert.match(items[1]!, /^Name: &quot;Rex \(1\) \(2\)&quot; → &quot;Max \(7\)&quot; You, .*:\d\d$/)
     assert.match(items[2]!, /^Added Not recorded$/)
     assert.equal(items.length, 4)
     const account = (await service().store.accounts.accountByEmail('keeper@example.com'))!
@@ -319,7 +323,7 @@ describeService('The next step of an animal', (service) => {
       /Nothing was changed\.<\/strong> <bdi>colleague@example\.com<\/bdi> changed it first, .*: <bdi>(.*?)<\/bdi>/
     for (const [change, what, left] of [
       [{ status: 'sold' }, 'Status: Pending → Sold', 'sold'],
-      [{ name: 'Rexo' }, 'Name: Rex → Rexo', 'pending'],
+      [{ name: 'Rexo' }, 'Name: &quot;Rex&quot; → &quot;Rexo&quot;', 'pending'],
     ] as const) {
       const id = await addTo(service())
       const { undo } = await take(one, id)
@@ -414,6 +418,8 @@ describeService('The next step of an animal', (service) => {
     const sent = await Promise.all([1, 2].map(() => one.post(stepOf(id), reserve)))
     const [location, twice] = sent.map((answer) => answer.location)
     assert.match(location!, /&was=available&since=/)
+    const forged = location!.replace('&was=available', '&was=pending')
+    assert.doesNotMatch((await one.get(forged)).body, />Undo</, 'to a status that it did not have')
     assert.equal(twice, location)
     assert.match((await one.get(location!)).body, />Undo</)
     await other.fillIn(`/animals/${id}`, { name: 'Rexo', categoryId: '3', status: 'pending' })
@@ -460,13 +466,13 @@ describeService('Animals that are added one after the other', (service) => {
     const undo = (id: string) => `/animals/${id}/undo?${query}`
     const csrf = await client.hiddenFields(page, undo(ids[1]!).replaceAll('&', '&amp;'))
     const undone = await client.post(undo(ids[1]!), csrf)
-    assert.equal(undone.location, `${page}&undone=Second`)
-    const afterwards = (await client.get(undone.location)).body
+    assert.match(undone.location!.replace(page, ''), /^&undone=Second&signed=[\w-]{43}$/)
+    const afterwards = (await client.get(undone.location!)).body
     assert.match(afterwards, /role="status"><bdi>Second is no longer in the list<\/bdi>/)
     assert.deepEqual(listed(afterwards), ['Third', 'First'])
     assert.equal(await service().store.pets.get(BigInt(ids[1]!)), undefined)
     const [newest] = await service().store.accounts.changesOf(BigInt(ids[1]!), 1)
-    assert.match(newest!.detail!, /^Name: Second; Status: Pending; Category: 7; Added: /)
+    assert.match(newest!.detail!, /^Name: "Second"; Status: Pending; Category: 7; Added: /)
     const other = await signedInAs(service(), 'changer@example.com')
     await other.fillIn(`/animals/${ids[0]}`, { name: 'Third', categoryId: '8', status: 'pending' })
     const stale = await client.post(undo(ids[0]!), csrf)

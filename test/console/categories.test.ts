@@ -49,7 +49,7 @@ describeService('Categories in the console', (service) => {
     assert.equal(again.location, '/categories?saved=1')
     const twice = await client.post(page, { ...hiddenIn(overtaken.body), name: 'Felines' })
     assert.equal(twice.location, '/categories?saved=1', 'the form that was sent twice')
-    assert.equal((await newestEvent())!.detail, 'Tomcats → Felines')
+    assert.equal((await newestEvent())!.detail, '"Tomcats" → "Felines"')
     // A form that comes back after a sign-in still shows what it was opened with.
     const opened = await client.hiddenFields(page)
     const renamed = event(service().account.id, 'category.renamed')
@@ -140,7 +140,7 @@ describeService('Categories in the console', (service) => {
     assert.match(asked.body, /When you opened the form: <bdi>Hens &amp; &lt;co&gt;<.*: <bdi>99<.*value="Ducks"/s)
     const answered = { ...form, ...hiddenIn(asked.body), categoryId: 'Ducks', keep_categoryId: 'yours' }
     assert.match((await client.post(page, answered)).location!, /changed=yes/)
-    assert.ok((await client.get(page)).body.includes('Category: 99 → Ducks<'))
+    assert.ok((await client.get(page)).body.includes('Category: 99 → &quot;Ducks&quot;<'))
   })
 
   it('restrict the list, its pages, steps, search and download to one of them', async () => {

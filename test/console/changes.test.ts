@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { samplePet } from '../../assurance/harness/sample-pet.ts'
 import { petSubject } from '../../src/store/account-store.ts'
-import { ConsoleClient, signedIn, signedInAs } from '../harness/console-client.ts'
+import { ConsoleClient, signedIn, signedInAs, signedInManager } from '../harness/console-client.ts'
 import { describeService, PASSWORD } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
@@ -43,7 +43,7 @@ describeService('Recent changes', (service) => {
     assert.deepEqual(entriesIn(body), [
       `Removed Gone (${gone}) · Sold, 3 You, TIME`,
       `Sold Gone (${gone}) · Status: Available → Sold keeper@example.com, TIME`,
-      `Sold Otto &lt;1&gt; (${otto}) · Name: Otto &lt;1&gt; → Otto (2); Status: Available → Sold keeper@example.com, TIME`,
+      `Sold Otto &lt;1&gt; (${otto}) · Name: &quot;Otto &lt;1&gt;&quot; → &quot;Otto (2)&quot;; Status: Available → Sold keeper@example.com, TIME`,
       `Added By key (${byKey}) You, with the key ${apiKey.name}, TIME`,
       `Added Otto (2) (${otto}) You, TIME`,
     ])
@@ -137,6 +137,34 @@ describeService('Recent changes', (service) => {
     const asked = `${PAGE}?person=keeper%40example.com&from=AQAAAAAAAAAB.`
     const { location } = await visitor.get(asked)
     assert.equal((await visitor.signIn(service().account.email, PASSWORD, location!)).location, asked)
+  })
+})
+
+describeService('The history of an animal', (service) => {
+  const FORGED = 'Rex; Status: Available → Sold; "; Status: Available → Sold; x'
+
+  it('takes no name for another field: not as a step, not as who was first, not as who added it', async () => {
+    const { store, account } = service()
+    const [manager, keeper] = [await signedInManager(service()), await signedInAs(service(), 'keeper@example.com')]
+    const forger = await signedInAs(service(), 'forger@example.com')
+    const created = await store.pets.create({ name: 'Rex', categoryId: 3n, status: 'available' })
+    const id = 'pet' in created ? created.pet.id : 0n
+    const page = `/animals/${id}`
+    const opened = await manager.hiddenFields('/animals', `${page}/status`)
+    await keeper.fillIn(page, { name: 'Rex', categoryId: '3', status: 'pending' })
+    await forger.fillIn(page, { name: FORGED, categoryId: '3', status: 'pending' })
+    const quoted = `&quot;${FORGED.replace('"', '\\&quot;')}&quot;`
+    const [newest] = entriesIn((await manager.get(PAGE)).body)
+    assert.equal(newest, `Changed Rex (${id}) · Name: &quot;Rex&quot; → ${quoted} forger@example.com, TIME`)
+    const late = await manager.post(`${page}/status`, opened)
+    assert.match((await manager.get(late.location!)).body, /<bdi>keeper@example\.com<\/bdi> changed it first/)
+
+    const category = { number: 3n, name: `Cats; Added: 2026-01-01T00:00:00.000Z ${account.id}` }
+    await store.categories.save(category, undefined, event('', 'category.added'))
+    await manager.submit(`${page}/remove`, '/animals/many')
+    const [removal] = entriesIn((await manager.get(PAGE)).body)
+    assert.match(removal ?? '', new RegExp(`; Category: &quot;${category.name}&quot; You, TIME$`))
+    assert.match((await manager.get(page)).body, /Added <span class="quiet-text">Not recorded</)
   })
 })
 

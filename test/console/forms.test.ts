@@ -309,7 +309,7 @@ describeService('The forms of the console', (service) => {
       const { location } = await client.fillIn(page, { name: 'new name' })
       assert.match((await client.get(location!)).body, /Key renamed.*<bdi>new name<\/bdi>/s)
       const [event] = await store.accounts.auditTrail(account.id, 1)
-      assert.deepEqual([event?.action, event?.detail], ['key.renamed', 'Name: old name → new name'])
+      assert.deepEqual([event?.action, event?.detail], ['key.renamed', 'Name: "old name" → "new name"'])
       assert.equal((await service().call('/pets', withKey(made.secret))).status, 200)
     })
 

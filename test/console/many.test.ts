@@ -113,10 +113,13 @@ describeService('Many animals at once', (service) => {
     const told =
       /<strong>1 animal<\/strong> left alone.*<bdi>Theirs \(\d+\)<\/bdi>: <bdi>.*Available → Pending<.*busy@example\.com/s
     assert.match((await one.get(location!)).body, told)
-    assert.deepEqual(await historyOf(ids[1]!), ['Name: Theirs → Changed; Status: Available → Pending'])
+    assert.deepEqual(await historyOf(ids[1]!), ['Name: "Theirs" → "Changed"; Status: Available → Pending'])
     await change(ids[0]!, 'pending')
     const undone = await undo(one, location!)
-    assert.match((await one.get(undone.location!)).body, /<strong>1 animal<\/strong> left alone.*Ours → Changed/s)
+    assert.match(
+      (await one.get(undone.location!)).body,
+      /<strong>1 animal<\/strong> left alone.*Ours&quot; → &quot;Changed/s,
+    )
     assert.equal((await stored(ids))[0], 'pending')
     const [own] = await addAll([{}])
     const { location: earlier } = await send(one, await tick(one, [own!]), ['status', 'sold'])
@@ -187,13 +190,31 @@ describeService('Many animals at once', (service) => {
     ]
     assert.equal((await send(client, undone)).status, 303)
     assert.deepEqual(new Set(await stored(ids)), new Set(['available']))
-    for (const query of [
-      'did=changed&many=x&at=1',
-      'did=undone&left=x_1_%00&at=1',
-      `did=changed&left=${'1_'.repeat(3000)}&at=1`,
-      'did=removed&many=1.a&at=x',
+  })
+
+  it('are reported, with an Undo, to the browser that has changed them; no link makes up a notice', async () => {
+    const [id] = await addAll([{}])
+    const [client, other] = [await signedIn(service()), await signedInAs(service(), 'linked@example.com')]
+    const { location } = await send(client, await tick(client, [id!]), ['status', 'sold'])
+    const [address] = location!.split('#') as [string]
+    assert.match((await client.get(address)).body, /class="notice .*changed to <bdi>Sold<.*>Undo</s)
+    const signed = new URLSearchParams(address.split('?')[1]).get('signed')!
+    const forged = [
+      'did=changed&many=1.sold&field=categoryId&to=Call+0800',
+      `did=changed&many=1.sold&field=categoryId&to=Call+0800&signed=${signed}`,
+      ...['did=undone', 'to=pending', `many=${id}.pending`, 'left=1', 'at=1', 'field=categoryId', 'signed='].map(
+        (part) => {
+          const query = new URLSearchParams(address.split('?')[1])
+          query.set(...(part.split('=') as [string, string]))
+          return query.toString()
+        },
+      ),
       'did=toString&many=1.a',
-    ])
-      assert.equal((await client.get(`/animals?${query}`)).status, 200, query.slice(0, 20))
+    ]
+    for (const query of forged)
+      assert.doesNotMatch((await client.get(`/animals?${query}`)).body, /class="notice/, query)
+    assert.doesNotMatch((await other.get(address)).body, /class="notice/, 'in another browser')
+    await undo(client, address)
+    assert.deepEqual(await stored([id!]), ['available'])
   })
 })

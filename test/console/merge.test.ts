@@ -42,7 +42,7 @@ describeService('Two people who edit one animal', (service) => {
     const { body } = await one.get(location)
     assert.match(body, /role="status">\s*<p>Saved\..*while you were editing, and kept:.*Status: <bdi>Sold<\/bdi>/s)
     const [{ detail } = {}] = await service().store.accounts.auditTrail(service().account.id, 1)
-    assert.equal(detail, 'Name: Rex → Mine', 'the log tells of nothing that one did not do')
+    assert.equal(detail, 'Name: "Rex" → "Mine"', 'the log tells of nothing that one did not do')
   })
 
   it('are asked only about fields that both changed, with both values, and neither is chosen in advance', async () => {

@@ -1,8 +1,10 @@
 // The console's pages over HTTP: their headers, what they show and to whom.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
+import { samplePet } from '../../assurance/harness/sample-pet.ts'
 import { ERRORS } from '../../src/contract/errors.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
 import { until } from '../../assurance/harness/until.ts'
@@ -52,6 +54,31 @@ describeService('The pages of the console', (service) => {
         if (pages.includes(path)) assert.equal(headers.get('cache-control'), 'no-store', path)
         assert.ok(headers.get('request-id'), path)
       }
+    })
+
+    it('says nothing, and fills in no form, with the words of an address that somebody else may have made', async () => {
+      const client = await signedInManager(service())
+      const created = await service().store.pets.create(samplePet)
+      assert.ok('pet' in created)
+      const sources = globSync('../../src/console/**/*.ts', { cwd: import.meta.dirname })
+      const read = sources.flatMap((file) => [
+        ...readFileSync(join(import.meta.dirname, file), 'utf8').matchAll(/\bquery\.(?:get|has)\('(\w+)'/g),
+      ])
+      const ofList = ['status', 'category', 'cursor', 'newer', 'from']
+      const others = ['did', 'many', 'left', 'field', 'to', 'at', 'undone', 'saved', 'name', 'categoryId']
+      const names = new Set([...read.map(([, name]) => name!), ...others, ...ofList])
+      // What is searched for stands in the field of the search.
+      names.delete('q')
+      assert.ok(names.size > 25, [...names].join())
+      const query = (from: Iterable<string>) =>
+        new URLSearchParams(Array.from(from, (name) => [name, 'Call 0800'])).toString()
+      const queries = [query(names), query([...names].filter((name) => !ofList.includes(name)))]
+      for (const page of [...MEMBER_PAGES, '/people', '/people/keys', '/animals.csv', `/animals/${created.pet.id}`])
+        for (const each of queries) {
+          const { body } = await client.get(`${page}?${each}`)
+          const shown = body.replaceAll(/<input type="hidden"[^>]*>|(?:href|action)="[^"]*"/g, '')
+          assert.equal(shown.split('0800').length, 1, `${page}?${each} ${/.{60}0800.{20}/s.exec(shown)?.[0]}`)
+        }
     })
 
     it('with a form is kept by no cache, also for a first visit, and one without is always asked for anew', async () => {

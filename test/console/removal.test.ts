@@ -26,7 +26,7 @@ describeService('An animal that was entered by mistake', (service) => {
     assert.match(
       (await manager.get(page)).body,
       new RegExp(
-        `<h1>Remove 1 animal\\?</h1>[^]*Name: Rex\n&lt;i&gt;; Status: Available; Category: 3</bdi>; Id: ${id}<`,
+        `<h1>Remove 1 animal\\?</h1>[^]*Name: &quot;Rex\\\\n&lt;i&gt;&quot;; Status: Available; Category: 3</bdi>; Id: ${id}<`,
       ),
     )
     const { location } = await manager.submit(page, `${MANY}?status=available`)
@@ -36,7 +36,7 @@ describeService('An animal that was entered by mistake', (service) => {
     const [event] = await service().store.accounts.auditTrail(service().account.id, 1)
     assert.deepEqual(
       [event?.action, event?.subject, event?.detail],
-      ['pet.removed', `Rex\n<i> (${id})`, 'Name: Rex\n<i>; Status: Available; Category: 3'],
+      ['pet.removed', `Rex\n<i> (${id})`, 'Name: "Rex\\n<i>"; Status: Available; Category: 3'],
     )
     assert.equal((await manager.get(page)).status, 404)
   })
@@ -50,7 +50,7 @@ describeService('An animal that was entered by mistake', (service) => {
     const send = async () => (await manager.get((await manager.post(MANY, fields)).location!)).body
     assert.match(await send(), /<strong>1 animal<\/strong> left alone[^]*Available → Sold<\/bdi> · <bdi>m@example\.com/)
     assert.ok(await service().store.pets.get(id))
-    assert.match((await manager.get(page)).body, /Name: Rex; Status: Sold; Category: 3/)
+    assert.match((await manager.get(page)).body, /Name: &quot;Rex&quot;; Status: Sold; Category: 3/)
     await manager.submit(page, MANY)
     assert.equal(await service().store.pets.get(id), undefined)
     assert.match(await send(), /<strong>1 animal<\/strong> removed\./)
@@ -61,7 +61,7 @@ describeService('An animal that was entered by mistake', (service) => {
     const { location } = await boss.post(MANY, { ...fields, csrf: csrf! })
     assert.match(
       (await boss.get(location!)).body,
-      /left alone[^]*Removed: Name: Rex; Status: Sold; Category: 3<\/bdi> · <bdi>tester/,
+      /left alone[^]*Removed: Name: &quot;Rex&quot;; Status: Sold; Category: 3<\/bdi> · <bdi>tester/,
     )
     // Ticked in a list that was opened before.
     const asked = await boss.post(MANY, { ...fields, csrf: csrf!, remove: 'ask' })
@@ -89,7 +89,7 @@ describeService('An animal that was entered by mistake', (service) => {
       await manager.submit(`${page}/remove`, MANY)
       const gone = await manager.get(page)
       assert.equal(gone.status, 404)
-      const was = 'Name: Rex\n&lt;i&gt;; Status: Available; Category: 3'
+      const was = 'Name: &quot;Rex\\n&lt;i&gt;&quot;; Status: Available; Category: 3'
       assert.ok(words(gone.body).includes('You removed this animal, TIME.'), gone.body)
       assert.ok(words(gone.body).includes(`Removed: ${was} You, TIME`), gone.body)
       assert.ok(words(gone.body).includes(`Added ${added}`), gone.body)

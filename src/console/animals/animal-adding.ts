@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { newToken } from '../../accounts/sessions.ts'
 import { int64FromText } from '../../contract/int64.ts'
-import { FIELD_NAMES, type NewPet, type Pet } from '../../contract/pets.ts'
+import { fieldFromText, FIELD_NAMES, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
 import { FieldProblem, InvalidFields } from '../../contract/errors.ts'
 import { fingerprintOf, idempotencyFor } from '../../store/idempotency.ts'
 import { withAnimal } from './animal.ts'
@@ -11,7 +11,7 @@ import { withQuery } from './animal-addresses.ts'
 import { animalField, inWords, readAnimal, SHOWN_FIELDS, suggestedCategories } from './animal-form.ts'
 import { removeAnimal } from './animal-history.ts'
 import { formPage } from '../every-page/form-page.ts'
-import { buttonForm, hidden, type Problems } from '../every-page/forms.ts'
+import { buttonForm, hidden, type Problems, readNotice, signNotice } from '../every-page/forms.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
 import { HOUR_MS } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from '../every-page/visit.ts'
@@ -32,7 +32,7 @@ const UNDO_MS = HOUR_MS
 
 async function addPage(visit: MemberVisit, problems: Problems = []): Promise<HtmlPage> {
   const { form: typed, query, categories } = visit
-  const value = (name: string) => typed.get(name) ?? (name === 'name' ? '' : (query.get(name) ?? ''))
+  const value = (name: string) => typed.get(name) ?? keptValue(query, name)
   const parts = { value, problems, categories, suggested: await suggestedCategories(visit) }
   const added = (await Promise.all(addedIds(query).map((id) => ownAddition(visit, id)))).filter(
     (pet) => pet !== undefined,
@@ -40,7 +40,7 @@ async function addPage(visit: MemberVisit, problems: Problems = []): Promise<Htm
   const one = (look: string) => html`<button class="button ${look}">Add animal</button>`
   const another = (look: string) =>
     html`<button class="button ${look}" name="next" value="another">Add and add another</button>`
-  const [last, undone] = [problems.length === 0 && added[0], query.get('undone')]
+  const [last, undone] = [problems.length === 0 && added[0], readNotice(visit, ['undone'])?.undone]
   const said = undone ? `${undone} is no longer in the list` : last && `${last.name} added (${last.id})`
   return formPage(visit, {
     title: 'Add an animal',
@@ -55,6 +55,13 @@ async function addPage(visit: MemberVisit, problems: Problems = []): Promise<Htm
     fields: html`${hidden('formId', value('formId') || newToken())}${FIELD_NAMES.map((name, nth) => animalField(name, { ...parts, focus: nth === 0 }))}`,
     below: html`${added.length === 0 && html`<p class="quiet-text">Many at once? <a class="button quiet" href="/animals/import">Bring in a file</a></p>`}${added.length > 0 && html`<h2>Just added</h2><ul class="added">${added.map((pet) => addedItem(visit, pet))}</ul>`}`,
   })
+}
+
+/** Returns the category or the status of the animal before: a link fills in no other text. */
+function keptValue(query: URLSearchParams, name: string): string {
+  const kept = SHOWN_FIELDS.slice(1).find((field) => field === name)
+  const text = query.get(name) ?? ''
+  return kept !== undefined && FIELDS[kept].check(fieldFromText(kept, text)) ? text : ''
 }
 
 function addedIds(query: URLSearchParams): bigint[] {
@@ -105,6 +112,9 @@ async function undo(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const [changed] = await visit.store.accounts.changesOf(pet.id, 1)
   const isOwn = (await ownAddition(visit, pet.id)) !== undefined
   const isRemoved = isOwn && changed === undefined && (await removeAnimal(visit, pet)).outcome !== 'conflict'
-  if (isRemoved) return { redirect: withQuery(PATH, { ...Object.fromEntries(visit.query), undone: pet.name }) }
+  if (isRemoved)
+    return {
+      redirect: withQuery(PATH, { ...Object.fromEntries(visit.query), ...signNotice(visit, { undone: pet.name }) }),
+    }
   return { redirect: withQuery(`/animals/${pet.id}`, isOwn ? { overtaken: String(changed?.at) } : {}) }
 }

@@ -1,6 +1,6 @@
 // The history of an animal: writes a change or its removal with the audit event, and shows who added it, who changed what, and when.
 import type { CategoryNames } from '../../contract/category-name.ts'
-import { FIELD_NAMES, type FieldName, type NewPet, type Pet } from '../../contract/pets.ts'
+import { FIELD_NAMES, type FieldName, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
 import { petSubject, type RecordedEvent } from '../../store/account-store.ts'
 import { splitDetail, withAddition } from '../../store/pet-changes.ts'
 import type { Addition } from '../../store/pet-columns.ts'
@@ -37,19 +37,31 @@ export async function removeAnimal(visit: MemberVisit, pet: Pet): Promise<Remove
 }
 
 export function describe({ categories }: MemberVisit, pet: Pet): string {
-  return SHOWN_FIELDS.map((name) => `${labelOf(name)}: ${inWords(pet, name, categories)}`).join('; ')
+  return SHOWN_FIELDS.map((name) => `${labelOf(name)}: ${quoted(pet, name, categories)}`).join('; ')
+}
+
+/** Quotes what people have written, such as names, so that none reads as another field; digits and statuses stay as they are. */
+function quoted(pet: NewPet, name: FieldName, categories: CategoryNames): string {
+  const [{ schema }, words] = [FIELDS[name], inWords(pet, name, categories)]
+  const isNumber = schema.type === 'integer' && words === String(pet[name])
+  return pet[name] === undefined || isNumber || 'enum' in schema ? words : JSON.stringify(words)
+}
+
+/** Returns a detail without what is quoted in it, to look for fields. Events of earlier releases have no quotes. */
+export function withoutQuoted(detail: string): string {
+  return detail.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
 }
 
 /** Describes each changed field, such as "Status: Pending → Sold"; returns an empty text if there is none. */
 export function difference(from: NewPet, to: NewPet, categories: CategoryNames): string {
   return FIELD_NAMES.filter((name) => from[name] !== to[name])
-    .map((name) => `${labelOf(name)}: ${inWords(from, name, categories)} → ${inWords(to, name, categories)}`)
+    .map((name) => `${labelOf(name)}: ${quoted(from, name, categories)} → ${quoted(to, name, categories)}`)
     .join('; ')
 }
 
 /** Returns the newest change of a field, which gave it its present value. */
 export function lastChangeOf(field: FieldName, changes: readonly RecordedEvent[]): RecordedEvent | undefined {
-  return changes.find(({ detail }) => `; ${detail}`.includes(`; ${labelOf(field)}: `))
+  return changes.find(({ detail }) => `; ${withoutQuoted(detail ?? '')}`.includes(`; ${labelOf(field)}: `))
 }
 
 /** Resolves with the changes of an animal, and with the words for by whom and when it was added. */

@@ -10,7 +10,7 @@ import { keepingPosition } from './animal-addresses.ts'
 import { textInWords } from './animal-form.ts'
 import { describe, readHistory, removeAnimal, removedPage, saveChange } from './animal-history.ts'
 import { formPage } from '../every-page/form-page.ts'
-import { buttonForm, csrfField, hidden, optionList } from '../every-page/forms.ts'
+import { buttonForm, csrfField, hidden, optionList, readNotice, signNotice } from '../every-page/forms.ts'
 import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
 import { badRequestPage, notFoundPage } from '../every-page/problem-pages.ts'
 import { counted, minute } from '../every-page/times.ts'
@@ -84,20 +84,14 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
     else if (former !== SAME) done.push(`${digits}.${former}`)
   }
   const did: Did = isRemoval ? 'removed' : sent.has('at') ? 'undone' : 'changed'
-  const report = {
-    did,
-    many: done.join('_'),
-    left: left.join('_'),
-    field,
-    to: sent.get(field) ?? '',
-    at: String(visit.now),
-  }
+  const [to, at] = [sent.get(field) ?? '', String(visit.now)]
+  const report = signNotice(visit, { did, many: done.join('_'), left: left.join('_'), field, to, at })
   return { redirect: `${keepingPosition('/animals', visit.query, report)}#told` }
 }
 
 type Field = 'status' | 'categoryId'
-const fieldNamed = (from: URLSearchParams): Field => (from.get('field') === 'status' ? 'status' : 'categoryId')
-const fieldIn = (sent: URLSearchParams): Field => (sent.has('status') ? 'status' : fieldNamed(sent))
+const fieldNamed = (name: string | null): Field => (name === 'status' ? 'status' : 'categoryId')
+const fieldIn = (sent: URLSearchParams): Field => (sent.has('status') ? 'status' : fieldNamed(sent.get('field')))
 
 /** Returns the value of a field; undefined for text that is none. */
 function valueOf(field: Field, text: string | null): unknown {
@@ -175,15 +169,15 @@ type Did = keyof typeof DID
 
 /** Says what was done to many animals, which of them were left alone and why, and offers to undo the change. */
 export async function manyNotice(visit: MemberVisit): Promise<Html | undefined> {
-  const { query } = visit
-  const list = (name: string) => (query.get(name) ?? '').split('_', MOST).filter((entry) => entry !== '')
-  const words = entryOf(DID, query.get('did') ?? '')
-  if (words === undefined) return undefined
-  const [done, left] = [list('many'), list('left').flatMap((text) => int64FromText(text) ?? [])]
-  const to = textInWords(fieldNamed(query), query.get('to') ?? '', visit.categories)
+  const said = readNotice(visit, ['did', 'many', 'left', 'field', 'to', 'at'])
+  const words = said && entryOf(DID, said.did)
+  if (said === undefined || words === undefined) return undefined
+  const list = (text: string) => text.split('_', MOST).filter((entry) => entry !== '')
+  const [done, left] = [list(said.many), list(said.left).flatMap((text) => int64FromText(text) ?? [])]
+  const to = textInWords(fieldNamed(said.field), said.to, visit.categories)
   const changes = (await Promise.all(left.map((id) => readHistory(visit, id)))).map(({ changes: [newest] }) => newest)
   return html`<div class="notice ${left.length > 0 ? 'warn' : 'good'}" role="status"><div>
-      ${done.length > 0 && html`<p><strong>${counted(done.length, 'animal')}</strong> ${words}${query.has('to') && html` to ${isolated(to)}`}.</p>`}
+      ${done.length > 0 && html`<p><strong>${counted(done.length, 'animal')}</strong> ${words}${said.to !== '' && html` to ${isolated(to)}`}.</p>`}
       ${done.length + left.length === 0 && html`<p>Nothing was to be changed: either no animal was ticked, or they have that already.</p>`}
       ${left.length > 0 && html`<p><strong>${counted(left.length, 'animal')}</strong> left alone, because somebody was first:</p>`}
       <ul>${changes.map((newest, nth) => html`<li>${newest ? html`${isolated(newest.subject)}: ${isolated(newest.detail ?? '')} · ${newest.by}, ${minute(newest.at)}` : left[nth]}</li>`)}</ul></div>
@@ -192,8 +186,8 @@ export async function manyNotice(visit: MemberVisit): Promise<Html | undefined> 
       words === DID.changed &&
       buttonForm(
         visit,
-        keepingPosition(PATH, query),
-        html`${hidden('all', 'yes')}${hidden('field', query.get('field') ?? '')}${hidden('at', query.get('at') ?? '')}
+        keepingPosition(PATH, visit.query),
+        html`${hidden('all', 'yes')}${hidden('field', said.field)}${hidden('at', said.at)}
         ${done.map((entry) => hidden('shown', entry))}<button class="button quiet" id="told">Undo</button>`,
       )
     }</div>`

@@ -99,7 +99,9 @@ export async function stepTaken(visit: MemberVisit, on: On): Promise<Taken | und
   const [to, since] = [query.get('was') ?? '', query.get('since')]
   const [newest] = since === null ? [] : await store.accounts.changesOf(pet.id, 1)
   const isNewest = newest?.accountId === who.account.id && String(newest.at) === since
-  const isUndoable = isNewest && to !== pet.status && Object.hasOwn(STATUS_WORDS, to)
+  // The address names the former status: the history must have it too.
+  const step = difference({ ...pet, status: to as PetStatus }, pet, visit.categories)
+  const isUndoable = isNewest && newest.detail === step && Object.hasOwn(STATUS_WORDS, to)
   const attributes = html`class="button quiet" ${on === 'list' && rowAnchor(pet)}`
   return {
     pet,

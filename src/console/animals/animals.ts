@@ -7,7 +7,6 @@ import type { Pet, PetStatus } from '../../contract/pets.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { Problem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
-import { quote } from '../../contract/json.ts'
 import { DELIMITERS, renderCsv } from '../../contract/pet-csv.ts'
 import type { PetList } from '../../store/pet-list.ts'
 import { wordsOf } from '../../store/search-pets.ts'
@@ -84,6 +83,9 @@ function csvFile({ store, categories, query: raw }: MemberVisit): Outcome {
   return { file: 'animals.csv', type: 'text/csv; charset=utf-8', content }
 }
 
+/** Repeats no text of the address, which may be somebody else's link. */
+const NO_SUCH_LIST = new Problem('The address names a status, a category or a place in the list that does not exist.')
+
 /**
  * Reads status, category and position in the list: `cursor` is where older animals start, `newer` where newer ones end. Without a
  * status the list shows what is in the shop; a file has all, as the addresses of earlier releases mean.
@@ -91,14 +93,15 @@ function csvFile({ store, categories, query: raw }: MemberVisit): Outcome {
 function readQuery(raw: URLSearchParams, whenAbsent: typeof ALL | typeof IN_SHOP): PetList | Problem {
   const category = raw.get(CATEGORY) ?? ''
   const categoryId = int64FromText(category)
-  if (category !== '' && categoryId === undefined)
-    return new Problem(`category must be a number, got ${quote(category)}.`)
+  if (category !== '' && categoryId === undefined) return NO_SUCH_LIST
   const shown = raw.get('status') ?? whenAbsent
   const sent = new URLSearchParams(ACCEPTED.flatMap(({ name }) => (raw.has(name) ? [[name, raw.get(name)!]] : [])))
   if (shown === ALL || shown === IN_SHOP) sent.delete('status')
   if (raw.has('newer')) sent.set('cursor', raw.get('newer')!)
   const parsed = parseListQuery(sent)
-  if (parsed instanceof Problem) return parsed
+  // The words of the API repeat what came.
+  const isOneWord = [...sent.values()].every((value) => /^[a-z]{0,20}$/.test(value))
+  if (parsed instanceof Problem) return isOneWord ? parsed : NO_SUCH_LIST
   const { before, ...query } = parsed
   return {
     ...query,

@@ -8,7 +8,7 @@ import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { type ChangePlace, type PetChange, splitDetail } from '../../store/pet-changes.ts'
 import { withQuery } from './animal-addresses.ts'
 import { labelOf, STATUS_WORDS } from './animal-form.ts'
-import { byWhom, readNames, timelineEntry } from './animal-history.ts'
+import { byWhom, readNames, timelineEntry, withoutQuoted } from './animal-history.ts'
 import { optionList } from '../every-page/forms.ts'
 import { paging } from '../every-page/paging.ts'
 import { badRequestPage } from '../every-page/problem-pages.ts'
@@ -24,8 +24,9 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
   const after = from === null ? undefined : placeFrom(from)
   if (after === null) return badRequestPage(400, 'This page of the recent changes does not exist.')
   const authors = await store.accounts.authors()
-  // Another address finds nothing: the page tells nobody who has an account.
-  const by = person === '' ? undefined : (authors.find(({ email }) => email === person)?.id ?? '')
+  // Another address finds nothing, and is not repeated: the page tells nobody who has an account, nor what a link says.
+  const known = authors.find(({ email }) => email === person)
+  const by = person === '' ? undefined : (known?.id ?? '')
   const { changes, next } = await store.pets.changes({ by, after, limit: PAGE_SIZE.default })
   const days = await daysOf(visit, changes)
   const people = authors.map(({ id, email }) => [email, id === visit.who.account.id ? 'You' : email] as const)
@@ -38,7 +39,7 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
       <div class="page-head"><h1>Recent changes</h1><form class="filter" method="get" action="${PATH}" autocomplete="off">
         <label>By <select name="person">${optionList(options, person)}</select></label>
         <button class="button">Filter</button></form></div>
-      ${person !== '' && html`<p class="quiet-text">What ${isolated(person)} did here, without what keys added. <a href="${PATH}">Show all changes</a></p>`}
+      ${person !== '' && html`<p class="quiet-text">What ${known ? isolated(person) : 'this person'} did here, without what keys added. <a href="${PATH}">Show all changes</a></p>`}
       ${days.length > 0 ? days : emptyState('No changes', 'Whatever is added, changed or removed is listed here.')}
       ${paging({ newest, older: next && withQuery(PATH, { person, from: placeText(next) }) })}`,
   }
@@ -77,7 +78,9 @@ const MARKS: Record<PetChange['action'], readonly [kind: string, words: string]>
 
 /** Says what a change means: that of a status is the status. */
 function markOf(action: PetChange['action'], words: string): Html {
-  const change = words.split('; ').findLast((part) => part.startsWith(`${labelOf('status')}: `))
+  const change = withoutQuoted(words)
+    .split('; ')
+    .findLast((part) => part.startsWith(`${labelOf('status')}: `))
   const isTo = (status: PetStatus) => action === 'pet.changed' && change?.endsWith(` → ${STATUS_WORDS[status]}`)
   const status = PET_STATUSES.find(isTo)
   const [kind, said] = status === undefined ? MARKS[action] : [status, STATUS_WORDS[status]]
