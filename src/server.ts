@@ -86,8 +86,8 @@ export async function startServer(config: Config, log: Log, world: World = {}) {
 
   /** Drains all processes, and resolves after this time (lifecycle.ts). */
   async function drain(seconds: number): Promise<void> {
-    lifecycle.drain()
-    workers?.drain()
+    lifecycle.drain(seconds)
+    workers?.drain(seconds)
     await setTimeout(seconds * 1000)
   }
 

@@ -36,7 +36,7 @@ const methods: WorkerMethods = {
   ping,
   onBroadcast: async (event) => (await serving)?.onBroadcast[event](),
   snapshot: async () => (await serving)?.metrics?.snapshot(),
-  drain: () => lifecycle.drain(),
+  drain: (seconds) => lifecycle.drain(seconds),
   // The first process disconnects after this call, which kills this process.
   stop,
 }

@@ -36,6 +36,23 @@ async function serverWithRequest(context: TestContext) {
   return { server, client, response, socket: response.req.socket }
 }
 
+it('A drain closes connections for its first four fifths, and keeps them then: while it stops it closes them again', async ({
+  mock,
+}) => {
+  let now = 1000
+  mock.method(performance, 'now', () => now)
+  const lifecycle = new Lifecycle()
+  assert.equal(lifecycle.closesConnections, false)
+  lifecycle.drain(5)
+  const closes = [0, 3999, 4000, 5000].map((passed) => {
+    now = 1000 + passed
+    return lifecycle.closesConnections
+  })
+  assert.deepEqual(closes, [true, true, false, false])
+  await lifecycle.abandon({ server: createServer(), store: { close: async () => {} } as Store })
+  assert.equal(lifecycle.closesConnections, true)
+})
+
 describe('A stop', () => {
   it('closes a connection that becomes idle late, without waiting until the rest is cut off', async (context) => {
     const { mock } = context

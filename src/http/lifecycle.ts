@@ -11,7 +11,7 @@
 // starting  | none accepted (listening.ts)                  | no connection    | until the server listens
 // not ready | served; 503 for what needs the database       | 200, 503         | while `createReadiness` has a reason
 // ready     | served                                        | 200, 200         | until a signal, or `Running.broken` rejects
-// draining  | served; each answer closes its connection     | 200, 503         | drainSeconds (config.ts)
+// draining  | served; most answers close their connection   | 200, 503         | drainSeconds (config.ts)
 // stopping  | no new connection; running requests answered  | 200, 503 (*)     | 10 s at most: `Lifecycle.stop` has the steps
 // stopped   | none                                          | no connection    | the log is flushed, and the process exits (main.ts)
 //
@@ -48,6 +48,12 @@ export const WORKER_STOP_WITHIN_MS = STOP_WITHIN_MS - 2 * LAST_STEP_MS
 /** How long an open connection may still send one more request after the listening socket is closed. */
 export const LAST_REQUEST_MS = 250
 
+/**
+ * In the rest of a drain connections are kept. A proxy that asks for no health, such as nginx, sends requests until the listening socket is
+ * closed; each on a new connection, some would wait to be accepted in that moment, and be reset.
+ */
+const CLOSING_SHARE = 0.8
+
 /** How often idle connections are closed after that. */
 const SWEEP_EVERY_MS = 50
 
@@ -65,14 +71,22 @@ interface ProcessParts {
 export class Lifecycle {
   #state: 'serving' | 'draining' | 'stopping' = 'serving'
   #stopped: Promise<boolean> | undefined
+  #keepsFrom = 0
 
   get state() {
     return this.#state
   }
 
-  /** Reports not ready, and continues to serve. */
-  drain(): void {
-    if (this.#state === 'serving') this.#state = 'draining'
+  /** Whether each answer closes its connection. */
+  get closesConnections(): boolean {
+    return this.#state === 'stopping' || (this.#state === 'draining' && performance.now() < this.#keepsFrom)
+  }
+
+  /** Reports not ready, and continues to serve, for this time if it is known. */
+  drain(seconds = Infinity): void {
+    if (this.#state !== 'serving') return
+    this.#state = 'draining'
+    this.#keepsFrom = performance.now() + seconds * CLOSING_SHARE * 1000
   }
 
   /** Resolves within ten seconds; with false if the store can't be closed (`CannotCloseStore`): the process must be killed. */

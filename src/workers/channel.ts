@@ -46,7 +46,7 @@ export type WorkerMethods = {
   onBroadcast(event: Broadcast): Promise<void>
   /** Resolves with undefined if metrics are off. */
   snapshot(): Promise<Snapshot | undefined>
-  drain(): void
+  drain(seconds?: number): void
   /** Resolves when requests are answered, usage counts are written and the store is closed; the process then ends. */
   stop(): Promise<void>
 }

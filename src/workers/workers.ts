@@ -126,8 +126,8 @@ export class Workers {
     return [await ended, ...running]
   }
 
-  drain(): void {
-    for (const { channel } of this.#workers) void channel.call('drain').catch(() => {})
+  drain(seconds: number): void {
+    for (const { channel } of this.#workers) void channel.call('drain', seconds).catch(() => {})
   }
 
   async stop(): Promise<void> {

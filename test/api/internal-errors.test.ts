@@ -95,7 +95,7 @@ describe('A fault behind the admin port', () => {
   it('is a 500 with a line in the log, and the port goes on', async () => {
     const { log, faults } = collectingLog()
     const responder = createResponder(
-      createSend(() => {}, undefined, { state: 'serving' }),
+      createSend(() => {}, undefined, { closesConnections: false }),
       log,
     )
     const routes = { ...createHealth(laterFault), '/metrics': laterFault }
@@ -146,7 +146,7 @@ async function answersOf(faulty: Faulty): Promise<{ answers: Map<string, number>
     faulty.metrics ?? createMetrics(),
     Date.now,
   )
-  const responder = createResponder(faulty.send ?? createSend(record, undefined, { state: 'serving' }), log)
+  const responder = createResponder(faulty.send ?? createSend(record, undefined, { closesConnections: false }), log)
   const cache = new AnswerCache(store)
   if (faulty.findCached !== undefined) cache.find = faulty.findCached
   const health = createHealth(async () => undefined)

@@ -30,8 +30,12 @@ const CORS_HEADERS: readonly string[] = [
 /** Writes an answer and records it. */
 export type Send = (call: Call, response: ServerResponse, result: Result) => void
 
-/** While the service is stopping, each answer closes its connection. */
-export function createSend(record: Recorder, baseUrl: string | undefined, lifecycle: { readonly state: string }): Send {
+/** While the service is stopping, answers close their connections (lifecycle.ts). */
+export function createSend(
+  record: Recorder,
+  baseUrl: string | undefined,
+  lifecycle: { readonly closesConnections: boolean },
+): Send {
   const renderRefusal = createRefusalAnswer(
     baseUrl === undefined ? '' : new URL(baseUrl).href.slice(0, -BASE_PATH.length),
   )
@@ -52,7 +56,7 @@ export function createSend(record: Recorder, baseUrl: string | undefined, lifecy
     if (call.request.headers.origin !== undefined && call.sameOrigin !== true && !isPage) headers.push(...CORS_HEADERS)
     // The body broke off, and socket-errors.ts has answered the request.
     if (response.headersSent) return
-    const isLast = lifecycle.state !== 'serving' || mustBeLast(call.request)
+    const isLast = lifecycle.closesConnections || mustBeLast(call.request)
     if (isLast && !own.includes('Connection')) headers.push('Connection', 'close')
     if (call.disconnects) response.destroy()
     else if (body instanceof Readable) pipeline(body, response.writeHead(status, headers), () => undefined)
