@@ -51,11 +51,17 @@ const SLICE_MS = 5
 let sliceEnd = 0
 let lastSlice = Promise.resolve()
 
-/** Returns `work` of each item, in order. Other turns of the event loop come in between, however many callers there are. */
-export async function inSlices<T, R>(items: readonly T[], work: (item: T) => R): Promise<R[]> {
+/**
+ * Returns `work` of each item, in order. Other turns of the event loop come in between, however many callers there are. Rejects when the
+ * signal aborts.
+ */
+export async function inSlices<T, R>(items: readonly T[], work: (item: T) => R, signal?: AbortSignal): Promise<R[]> {
   const results: R[] = []
   for (const item of items) {
-    while (performance.now() >= sliceEnd) await nextSlice()
+    while (performance.now() >= sliceEnd) {
+      signal?.throwIfAborted()
+      await nextSlice()
+    }
     results.push(work(item))
   }
   return results

@@ -52,11 +52,12 @@ export async function searchPets(index: WordIndex, query: PetSearch): Promise<Fo
   const prefix = query.words.reduce((longest, word) => (word.length > longest.length ? word : longest))
   // Before the index is read: an animal that the chore adds in between is found in either.
   const { pets, isWhole } = await index.unindexed(UNINDEXED)
+  query.signal?.throwIfAborted()
   const words = await index.words({ word: prefix, id: INT64_MIN }, prefix + LAST_CHARACTER, COUNTED_MOST)
   const candidates = new Map([...pets, ...words.flatMap(({ pet }) => pet ?? [])].map((pet) => [pet.id, pet]))
   const ofAnyStatus = { ...query, status: undefined, inShop: false }
   const matches = (
-    await inSlices([...candidates.values()], (pet) => (placeOf(pet, prefix, ofAnyStatus) ? [pet] : []))
+    await inSlices([...candidates.values()], (pet) => (placeOf(pet, prefix, ofAnyStatus) ? [pet] : []), query.signal)
   ).flat()
   const counts = Object.fromEntries(
     PET_STATUSES.map((status) => [status, matches.filter((pet) => pet.status === status).length]),
@@ -90,20 +91,28 @@ async function pageByWord(
   const { limit } = query
   const after = query.after?.word === NEWEST_FIRST ? undefined : query.after
   const found = new Map<bigint, Match>()
-  await inSlices(unindexed, (pet) => {
-    const place = placeOf(pet, prefix, query)
-    if (place !== undefined && (after === undefined || comparePlaces(place, after) > 0))
-      found.set(pet.id, { pet, place })
-  })
+  await inSlices(
+    unindexed,
+    (pet) => {
+      const place = placeOf(pet, prefix, query)
+      if (place !== undefined && (after === undefined || comparePlaces(place, after) > 0))
+        found.set(pet.id, { pet, place })
+    },
+    query.signal,
+  )
   let matches: Match[] = []
   let end: Place | undefined = after ?? { word: prefix, id: INT64_MIN }
   // Usually all words of the first read match; if not, one more read bounds the time of the page.
   for (const count of [limit + 1, Math.max(1, EXAMINED - limit - 1)]) {
     const words: IndexedWord[] = await index.words(end, prefix + LAST_CHARACTER, count)
-    await inSlices(words, ({ place, pet }) => {
-      const own = pet && placeOf(pet, prefix, query)
-      if (own?.word === place.word) found.set(place.id, { pet: pet!, place })
-    })
+    await inSlices(
+      words,
+      ({ place, pet }) => {
+        const own = pet && placeOf(pet, prefix, query)
+        if (own?.word === place.word) found.set(place.id, { pet: pet!, place })
+      },
+      query.signal,
+    )
     end = words.length < count ? undefined : words.at(-1)!.place
     matches = [...found.values()].filter(({ place }) => end === undefined || comparePlaces(place, end) <= 0)
     if (end === undefined || matches.length > limit) break

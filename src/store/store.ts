@@ -266,6 +266,8 @@ export interface PetSearch extends Filters, Pick<PetList, 'categoryId' | 'inShop
   limit: number
   /** Only animals behind this place, the `next` of the previous page. */
   after?: Place | undefined
+  /** Ends the search when it aborts: it rejects with its reason. */
+  signal?: AbortSignal | undefined
 }
 
 export interface FoundPets {

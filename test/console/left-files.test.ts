@@ -1,7 +1,8 @@
-// Files whose people have gone, and people who read many files: nobody else waits, and no connection or reading is left.
+// Files and searches whose people have gone, and people who ask for many: nobody else waits, and no connection or reading is left.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { TIMEOUTS } from '../../src/http/app.ts'
+import { ClientLeft } from '../../src/http/connections/client-left.ts'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { get, LIVEZ, RawConnection } from '../../assurance/harness/raw-http.ts'
@@ -146,6 +147,40 @@ describeService(
   },
   { env: ADMIN },
 )
+
+describeService('A search', (service) => {
+  it('is one at a time: the next one takes its place, beside those of others, and it ends when its client has gone', async () => {
+    const [person, other] = [await signedIn(service()), await signedInAs(service(), 'searching@example.com')]
+    const { pets } = service().store
+    const search = pets.search.bind(pets)
+    const begun: AbortSignal[] = []
+    pets.search = (query) => {
+      begun.push(query.signal!)
+      return new Promise((_, reject) => query.signal!.addEventListener('abort', () => reject(query.signal!.reason)))
+    }
+    const left = new RawConnection(service().url)
+    left.send(get('/animals?q=other', `Cookie: ${other.cookie}\r\n`))
+    await until(() => begun.length === 1)
+    const first = person.get('/animals?q=one')
+    await until(() => begun.length === 2)
+    const second = person.get('/animals?q=two')
+    await until(() => begun.length === 3)
+    const { status, headers, body } = await first
+    assert.deepEqual([status, headers.get('retry-after')], [429, '5'])
+    assert.match(body, /You have searched again meanwhile/)
+    assert.deepEqual(
+      begun.map(({ aborted }) => aborted),
+      [false, true, false],
+    )
+    left.socket.resetAndDestroy()
+    await until(() => begun[0]!.aborted, 'the search of the client that has gone ends')
+    pets.search = search
+    assert.equal((await person.get('/animals?q=rex')).status, 200)
+    assert.equal((await second).status, 429)
+    const signal = AbortSignal.abort(new ClientLeft())
+    await assert.rejects(pets.search({ words: ['rex'], limit: 5, signal }), ClientLeft)
+  })
+})
 
 describe('A file on a slow line', () => {
   const timeouts = { ...TIMEOUTS, headersTimeout: 300, requestTimeout: 300, connectionsCheckingInterval: 10 }

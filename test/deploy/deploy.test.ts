@@ -24,6 +24,7 @@ import type { Page } from '@playwright/test'
 import { SETTINGS } from '../../src/config.ts'
 import { type ErrorBody, ERRORS } from '../../src/contract/errors.ts'
 import { createHealth } from '../../src/http/lifecycle.ts'
+import { until } from '../../assurance/harness/until.ts'
 import { nginxOptions, PROGRAMS, PROXIES } from '../../assurance/drills/proxy-servers.ts'
 import { deployed } from '../../assurance/harness/deployed.ts'
 import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
@@ -219,13 +220,20 @@ describe('the deployment', () => {
 
   for (const name of NAMES) {
     it(
-      `shows people a page, and programs an Error body, if the one instance behind ${name} does not answer`,
+      `learns from ${name} that a client has gone; people get a page, and programs an Error body, if no instance answers`,
       { skip: skipWithout(name) },
       async (test) => {
         using folder = temporaryFolder()
         test.after(killAll)
         let isReady = true
-        const instance = createServer(({ socket }, response) => {
+        const leaving = new AbortController()
+        let hasGone = false
+        const instance = createServer(({ socket, url }, response) => {
+          if (url === '/held') {
+            leaving.abort()
+            response.once('close', () => (hasGone = true))
+            return
+          }
           // With its connection kept, HAProxy would close that of the client without an answer, for it to try again.
           if (isReady) response.setHeader('Connection', 'close').end()
           else socket.destroy()
@@ -252,6 +260,9 @@ describe('the deployment', () => {
         await assertTypes()
         // It closes a connection after such an answer. Unless it says so, the client sends the next request on it.
         if (name === 'HAProxy') assert.deepEqual([...connections], ['close'])
+        await assert.rejects(fetch(`${url}/held`, { signal: leaving.signal }), /abort/)
+        // Well before the proxy's own time limit of 40 s.
+        await until(() => hasGone, 'the instance learns that the client has gone', 20_000)
         instance.close().closeAllConnections()
         await assertTypes()
       },

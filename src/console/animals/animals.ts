@@ -20,6 +20,7 @@ import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { FETCHING_POLICY } from '../../http/html/security-headers.ts'
 import { paging } from '../every-page/paging.ts'
 import { badRequestPage } from '../every-page/problem-pages.ts'
+import { searchAlone } from '../every-page/readings.ts'
 import { count } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from '../every-page/visit.ts'
 
@@ -57,7 +58,7 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
 const BATCH = 1000
 
 /** Returns all animals that the list or the search shows, page after page, in its order. */
-function csvFile({ store, categories, query: raw }: MemberVisit): Outcome {
+function csvFile({ store, categories, query: raw, left }: MemberVisit): Outcome {
   const parsed = readQuery(raw, ALL)
   if (parsed instanceof Problem) return badRequestPage(400, parsed.message)
   const { before: _before, after: _after, ...filters } = parsed
@@ -69,7 +70,7 @@ function csvFile({ store, categories, query: raw }: MemberVisit): Outcome {
   if (typed !== '' && words.length === 0) return badRequestPage(400, 'A search needs a letter, digit or symbol.')
   async function read(after?: Place): Promise<Pick<FoundPets, 'pets' | 'next'>> {
     // More than a search that is newest first can have: if one grows past that, its next page starts anew.
-    if (typed !== '') return store.pets.search({ ...filters, words, after, limit: 3 * BATCH })
+    if (typed !== '') return store.pets.search({ ...filters, words, after, limit: 3 * BATCH, signal: left })
     const pets = await store.pets.list({ ...filters, limit: BATCH, ...(after && { before: after.id }) })
     return { pets, next: pets.length < BATCH ? undefined : { word: '', id: pets.at(-1)!.id } }
   }
@@ -173,7 +174,7 @@ async function search(
   const words = wordsOf(typed)
   if (words.length === 0) return refused(html`${isolated(typed)} has no letter, digit or symbol to search for.`)
   const { before: _before, after: _after, ...filters } = query
-  const found = await store.pets.search({ ...filters, words, after })
+  const found = await searchAlone(visit, (signal) => store.pets.search({ ...filters, words, after, signal }))
   return { ...found, content: results(found, visit, typed, filters, taken) }
 }
 

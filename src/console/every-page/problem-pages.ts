@@ -43,11 +43,10 @@ export function tooManyTriesPage({ message, waitMs }: TooManyTries): HtmlPage {
   return { ...problemPage(429, 'Too many tries', body), headers }
 }
 
-function tooManyReadingsPage(): HtmlPage {
-  const body = html`<p>Two of your files are being read, in this window or another one. This one was not read, and nothing was changed.
-    Try again in a moment, when one of them is done.</p>`
+function tooManyReadingsPage({ message }: TooManyReadings): HtmlPage {
+  const body = html`<p>${message} Nothing was changed. Try again in a moment.</p>`
   const headers = { 'Retry-After': String(RETRY_AFTER.reading) }
-  return { ...problemPage(429, 'Too many files at a time', body), headers }
+  return { ...problemPage(429, 'Too much at a time', body), headers }
 }
 
 /**
@@ -56,7 +55,7 @@ function tooManyReadingsPage(): HtmlPage {
  */
 export function errorPage(error: unknown, { id }: Call, log: Log, tried?: ConsoleRoute): HtmlPage {
   if (error instanceof ClientLeft) return badRequestPage(400, error.message)
-  if (error instanceof TooManyReadings) return tooManyReadingsPage()
+  if (error instanceof TooManyReadings) return tooManyReadingsPage(error)
   if (error instanceof TooManyHashes) return unavailablePage('Too many people are signing in', UNCHANGED)
   if (error instanceof StoreUnavailable) {
     logRepeated(log, 'error', { requestId: id, reason: error.message }, 'the database is unavailable')

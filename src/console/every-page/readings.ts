@@ -1,14 +1,19 @@
-// A person's share of the work that reads files: at most two at a time, in whichever tabs and sessions, so that nobody waits behind
-// another person's files. What several requests ask for is done once, and ends when the last of their clients has gone.
+// A person's share of long work, in whichever tabs and sessions, so that nobody waits behind another person: at most two files are read at
+// a time, and one search. What several requests ask of a file is done once, and ends when the last of their clients has gone.
+import { setImmediate } from 'node:timers/promises'
 import { ClientLeft, unlessLeft } from '../../http/connections/client-left.ts'
 import type { MemberVisit } from './visit.ts'
 
 /** How many files a person reads at a time: one is brought in or shown while another is added. Each process counts its own. */
 const READINGS = 2
 
+/** The message is a sentence for the person. */
 export class TooManyReadings extends Error {
   override name = 'TooManyReadings'
 }
+
+const TWO_FILES = 'Two of your files are being read, in this window or another one. This one was not.'
+const SEARCHED_AGAIN = 'You have searched again meanwhile, in this window or another one. This search was given up.'
 
 /** How many files each account reads, by its id. */
 const counts = new Map<string, number>()
@@ -16,7 +21,7 @@ const counts = new Map<string, number>()
 /** Rejects with `TooManyReadings` if the account reads as many files as it may. */
 export async function inShare<T>(accountId: string, read: () => Promise<T>): Promise<T> {
   const count = counts.get(accountId) ?? 0
-  if (count === READINGS) throw new TooManyReadings()
+  if (count === READINGS) throw new TooManyReadings(TWO_FILES)
   counts.set(accountId, count + 1)
   try {
     return await read()
@@ -59,5 +64,26 @@ export async function readOnce<T>(
       readings.delete(key)
       reading.left.abort(new ClientLeft())
     }
+  }
+}
+
+/** The last search of each account that has not ended. */
+const searches = new Map<string, AbortController>()
+
+/** Runs a search until its client has gone, or the person searches again. Of those that arrive in one turn only the last one begins. */
+export async function searchAlone<T>(
+  { who: { account }, left }: MemberVisit,
+  search: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  searches.get(account.id)?.abort(new TooManyReadings(SEARCHED_AGAIN))
+  const own = new AbortController()
+  searches.set(account.id, own)
+  try {
+    await setImmediate()
+    const signal = AbortSignal.any([left, own.signal])
+    signal.throwIfAborted()
+    return await search(signal)
+  } finally {
+    if (searches.get(account.id) === own) searches.delete(account.id)
   }
 }
