@@ -17,6 +17,8 @@ import { syncBuiltinESMExports } from 'node:module'
 import { basename, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
+import { openToRead } from '../../src/store/sqlite/open-to-read.ts'
+import { readLog } from '../../src/store/sqlite/read-log.ts'
 import type { Check } from '../../src/store/database/check.ts'
 import { keepDamagedLog } from '../../src/store/sqlite/keep-log.ts'
 import { Folder, serve } from '../harness/command.ts'
@@ -35,6 +37,19 @@ const animalsIn = (path: string) => {
   using db = new DatabaseSync(path)
   assert.equal(db.prepare('PRAGMA integrity_check').get()!['integrity_check'], 'ok')
   return Number(db.prepare('SELECT count(*) AS animals FROM pets').get()!['animals'])
+}
+
+/** Copies the whole log to the database, and is killed then, so that the log stays. */
+function copyToDatabase(path: string): void {
+  const script = `new (require('node:sqlite').DatabaseSync)(process.argv[1]).exec('PRAGMA wal_checkpoint')`
+  spawnSync(process.execPath, ['-e', `${script}; process.kill(process.pid, 'SIGKILL')`, path])
+}
+
+/** Returns where the frame begins that ends a commit, counted from the last one. */
+function positionOf(log: string, commit: number): number {
+  const bytes = readFileSync(log)
+  const ends = Array.from({ length: (bytes.length - 32) / FRAME }, (_, frame) => 32 + frame * FRAME)
+  return ends.filter((position) => bytes.readUInt32BE(position + 4) > 0).at(commit)!
 }
 
 /** Everything that a folder shows of its files. */
@@ -109,6 +124,24 @@ describe('A write-ahead log', { concurrency: 2 }, () => {
     'with a damaged header': {
       make: ({ log }) => damage(log, 20),
       found: { Log: new RegExp(`^\\d+ frames, with ${ANIMALS} commits, follow`) },
+    },
+    'whose first sector was lost': {
+      make({ log }) {
+        const bytes = readFileSync(log)
+        writeFileSync(log, bytes.fill(0, 0, 4096))
+      },
+      found: { Log: /^\d+ frames, with \d+ commits, follow/ },
+    },
+    'with a damaged end of the last commit but two': {
+      make: ({ log }) => damage(log, positionOf(log, -3) + 1000),
+      found: { Log: /^\d+ frames, with 3 commits, follow/ },
+    },
+    'with a damaged frame, beside a database that has all of it': {
+      make({ path, log }) {
+        copyToDatabase(path)
+        damage(log, positionOf(log, -20) + 1000)
+      },
+      found: { Log: /does not fit the database: .* the database has what follows a damaged frame of it/ },
     },
     'of another database': {
       make: ({ log }) => copyFileSync(folder.at('other/pets.db-wal'), log),
@@ -223,6 +256,23 @@ describe('A write-ahead log', { concurrency: 2 }, () => {
     assert.deepEqual(look(place), seen)
   })
 
+  it('of a process that ends at any moment is read as it is', async () => {
+    const { path } = killed('ending')
+    const script = `for (;;) { const db = new (require('node:sqlite').DatabaseSync)(process.argv[1], { timeout: 5000 })
+      db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available')"); db.close() }`
+    const child = spawn(process.execPath, ['-e', script, path], { stdio: 'inherit' })
+    const ended = once(child, 'exit')
+    try {
+      for (let times = 0; times < 300; times += 1) {
+        assert.equal(readLog(path, 1), undefined)
+        openToRead(path).close()
+      }
+    } finally {
+      child.kill('SIGKILL')
+      await ended
+    }
+  })
+
   it('with the torn end that a power cut leaves is no alarm, and no copy is made', async () => {
     const { path, place, log, url } = killed('torn')
     damage(log, statSync(log).size - FRAME - 100)
@@ -230,5 +280,24 @@ describe('A write-ahead log', { concurrency: 2 }, () => {
     assert.doesNotMatch(stderr, /damaged/)
     assert.deepEqual(readdirSync(place), ['pets.db'])
     assert.equal(animalsIn(path), ANIMALS - 1)
+  })
+})
+
+describe('A restore that was killed', () => {
+  it('leaves nothing that a service takes for a new store, and can be run again', async () => {
+    await using folder = await Folder.create()
+    const path = folder.at('pets.db')
+    // As SQLite writes a backup: a large transaction in a new file.
+    const script = `const db = new (require('node:sqlite').DatabaseSync)(process.argv[1])
+      db.exec('PRAGMA cache_size = 1; BEGIN; CREATE TABLE pets (name); INSERT INTO pets SELECT zeroblob(500000)')
+      process.kill(process.pid, 'SIGKILL')`
+    writeFileSync(path, '', { mode: 0o600 })
+    spawnSync(process.execPath, ['-e', script, path])
+    const commands = commandsOn(`sqlite:${path}`)
+    for (const line of ['account list', 'serve --port 0', 'serve --port 0'])
+      await commands.refused(1, line, /pets\.db has no store: restore a backup to it, or remove it/)
+    await folder.commands.call(0, `migrate --database sqlite:${folder.at('new.db')} --environment staging`)
+    await folder.commands.call(0, `backup backup.db --database sqlite:${folder.at('new.db')}`)
+    await folder.commands.call(0, `restore backup.db --database sqlite:${path}`)
   })
 })

@@ -11,11 +11,12 @@ import { refuseForeignFile, requireSqliteVersion, requireWritable } from './data
 import { explain, isBusy, isFull } from './failures.ts'
 import { LEAST_FREE } from './keep-log.ts'
 import { lackingMigrations, migrate } from './migrate.ts'
-import { isShared, openToRead } from './open-to-read.ts'
+import { openToRead } from './open-to-read.ts'
 import { readLog } from './read-log.ts'
 import { readColumns } from './records.ts'
 
 const MEBIBYTE = 1024 * 1024
+const ATTEMPTS = 5
 const LONGEST_FAULT = 200
 
 function damaged(name: string, found: string, condition = 'The file is damaged'): Check {
@@ -39,11 +40,13 @@ export function checkSqlite(path: string, processes = 1): Check[] {
       ),
     ]
   }
-  const hasLocks = isShared(path)
-  let content = checkContent(path, processes)
-  // A service that started meanwhile may have changed what was read without locks.
-  if (!hasLocks && isShared(path)) content = checkContent(path, processes)
-  return [checkSpace(path), ...checkModes(path), ...content]
+  for (let attempt = 1; ; attempt += 1) {
+    const { mtimeMs } = statSync(path)
+    const content = checkContent(path, processes)
+    // A service that started meanwhile, and may have ended, changed what was read without locks.
+    const mayBeTorn = content.some(({ state }) => state === 'problem') && statSync(path).mtimeMs !== mtimeMs
+    if (!mayBeTorn || attempt === ATTEMPTS) return [checkSpace(path), ...checkModes(path), ...content]
+  }
 }
 
 function checkContent(path: string, processes: number): Check[] {

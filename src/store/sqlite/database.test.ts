@@ -300,13 +300,14 @@ class File implements Disposable {
   }
 }
 
-/** A database file without tables that another process holds the lock of. */
+/** A store that another process holds the lock of, as one does that switches it to a write-ahead log. */
 class LockedFile extends File {
   readonly #other = new DatabaseSync(this.path)
 
   constructor() {
     super()
-    this.#other.exec('CREATE TABLE none (id); DROP TABLE none; BEGIN IMMEDIATE')
+    migrate(this.#other, this.path, true)
+    this.#other.exec('BEGIN IMMEDIATE')
   }
 
   /** Counts the attempts to switch to a write-ahead log, and releases the lock before the last one. */

@@ -50,8 +50,10 @@ export function openDatabase(
     requireSqliteVersion(db)
     refuseForeignFile(db, path)
     configure(db, path, lockWaitMs)
-    const applied = created ?? migrate(db, path, create)
-    if (applied === undefined) throw new NoDatabase(path)
+    // SQLite has undone what a killed restore began to write.
+    const applied = created ?? migrate(db, path, !isFile)
+    if (applied === undefined)
+      throw new NoDatabase(path, `The database ${path} has no store: restore a backup to it, or remove it.`)
     if (serving?.checkpoints && isFile) requireDurableWal(db, path, lockWaitMs)
     db.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS.statement}`)
     const wal = serving && isFile ? openWal(db, serving.checkpoints, report) : undefined

@@ -30,7 +30,8 @@ export function keepDamagedLog(database: string, processes: number, tell: (messa
 function keep({ path, name }: DamagedLog): string {
   const copy = `${path}.damaged-${name}`
   if (existsSync(copy)) return copy
-  const copies = readdirSync(dirname(path)).filter((each) => each.startsWith(`${basename(path)}.damaged-`))
+  const isCopy = (each: string) => each.startsWith(`${basename(path)}.damaged-`) && !each.endsWith('.partial')
+  const copies = readdirSync(dirname(path)).filter(isCopy)
   if (copies.length >= MOST_COPIES) throw new Error(`there are ${copies.length} already, such as ${copies[0]}`)
   const { bavail, bsize } = statfsSync(dirname(path))
   if (bavail * bsize - statSync(path).size < LEAST_FREE) throw new Error('the disk has too little room')

@@ -4,7 +4,7 @@ import { platform } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { followLinks } from './database-files.ts'
-import { LOCK_WAIT_MS } from './failures.ts'
+import { LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
 import { hasCommits } from './read-log.ts'
 
 /** SQLite's answer where no process has the database open and the log has no whole header. */
@@ -16,7 +16,7 @@ const SQLITE_PROTOCOL = 15
  * memory, and a lock that prevents checkpoints. Without a -shm, none has the database open: then there are no locks, and the
  * log is read with an index in memory if it has a commit, or not at all.
  */
-export function openToRead(path: string, withLog = true): DatabaseSync {
+export function openToRead(path: string, withLog = true, attempts = 20): DatabaseSync {
   if (withLog && isShared(path)) {
     const db = open(path, 'readonly_shm=1')
     try {
@@ -24,7 +24,11 @@ export function openToRead(path: string, withLog = true): DatabaseSync {
       return db
     } catch (error) {
       db.close()
-      if ((error as { errcode?: number }).errcode !== SQLITE_PROTOCOL) throw error
+      const isLeft = (error as { errcode?: number }).errcode === SQLITE_PROTOCOL
+      if (!isLeft && attempts === 1) throw error
+      // A process that begins or ends changes which files there are.
+      if (!isLeft) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS)
+      if (!isLeft) return openToRead(path, withLog, attempts - 1)
     }
   } else if (withLog && hasCommits(path)) {
     // Closing fails to copy the log to a file that is open for reading. A log without commits it would remove.
@@ -42,6 +46,6 @@ function open(path: string, parameter: string): DatabaseSync {
 }
 
 /** Whether a process may have the database open: each has -wal and -shm. */
-export function isShared(path: string): boolean {
+function isShared(path: string): boolean {
   return ['-wal', '-shm'].every((ending) => existsSync(followLinks(path) + ending))
 }

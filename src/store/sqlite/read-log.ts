@@ -57,7 +57,12 @@ function scan(database: string) {
   // Read before the log, since what a service writes to the database meanwhile comes from the log.
   const file = openForGood(database)
   const counters = read(file, ...COUNTERS)
-  const log = openSync(path, 'r')
+  let log: number
+  try {
+    log = openSync(path, 'r')
+  } catch {
+    return found // A process that ends has removed it.
+  }
   try {
     const header = readHeader(log)
     if (header === undefined) return found
@@ -67,16 +72,23 @@ function scan(database: string) {
     let index = 0
     const uncommitted: Page[] = []
     const committed: Page[] = []
+    const differing = new Set<number>()
     for (const frame of framesOf(log, header)) {
       index += 1
-      const commit = frame.bytes.readUInt32BE(4)
+      const [number, commit] = [frame.bytes.readUInt32BE(0), frame.bytes.readUInt32BE(4)]
+      const page = frame.bytes.subarray(FRAME_HEADER)
       if (isDamaged) {
         // Without its header, a log begins at the first frame that goes on from the one before.
         if (salt === undefined && frame.salt !== 0n && frame.isWhole()) salt = frame.salt
-        if (frame.salt === salt) found.frames += 1
-        if (frame.salt === salt && commit > 0) found.commits += 1
+        if (frame.salt !== salt) continue
+        found.frames += 1
+        const inDatabase = read(file, (number - 1) * page.length, number * page.length)
+        differing[inDatabase.equals(page) ? 'delete' : 'add'](number)
+        if (commit === 0) continue
+        found.commits += 1
+        // A database that has what follows would get old pages from what is before the damage.
+        if (differing.size === 0) found.fits = committed.length === 0
       } else if (frame.salt === salt && frame.isWhole()) {
-        const [number, page] = [frame.bytes.readUInt32BE(0), frame.bytes.subarray(FRAME_HEADER)]
         const ofFirst = number === 1 ? Buffer.from(page.subarray(...COUNTERS)) : undefined
         uncommitted.push({ position: (number - 1) * page.length, type: page[0]!, counters: ofFirst })
         if (commit === 0) continue
@@ -85,10 +97,11 @@ function scan(database: string) {
       } else {
         isDamaged = true
         found.damagedAt = index
+        if (frame.salt === salt && commit > 0) found.commits += 1
       }
     }
     found.name = (salt ?? 0n).toString(16).padStart(16, '0')
-    found.fits = committed.length === 0 || belongs(file, counters, committed, found.pages)
+    found.fits &&= committed.length === 0 || belongs(file, counters, committed, found.pages)
     return found
   } finally {
     closeSync(log)
