@@ -37,14 +37,12 @@ const UNFOLDED = `action NOT IN ('pet.changed', 'pet.removed', 'category.added',
 const EVENT = 'audit_events.id, audit_events.at, account_id AS "accountId", audit_events.action, via, subject, detail'
 
 /**
- * Selects the events of the account $1 with this action and these ids, newest first. PostgreSQL takes the index from the comparison of rows:
- * by `action = …` it may read all events by their ids until it finds a rare one. SQLite takes the same index from the other conditions.
+ * Selects the events of the account $1 with this action and these ids, newest first. Only the index of these columns has `-id`: by `id`,
+ * PostgreSQL may read the events of everybody until it finds a rare action.
  */
 export function byAction(columns: string, action: string, above: string, below: string, limit: number): string {
-  const place = '(account_id, action, id)'
-  return `SELECT ${columns} FROM audit_events WHERE ${NOT_OF_PETS} AND ${place} > ($1, ${action}, ${above}) AND ${place} < ($1, ${action}, ${below})
-    AND account_id IS NOT DISTINCT FROM $1 AND action IS NOT DISTINCT FROM ${action} AND id > ${above} AND id < ${below}
-    ORDER BY account_id DESC, action DESC, id DESC LIMIT ${limit}`
+  return `SELECT ${columns} FROM audit_events WHERE account_id = $1 AND action = ${action} AND ${NOT_OF_PETS}
+    AND -id < -CAST(${above} AS BIGINT) AND -id > -CAST(${below} AS BIGINT) ORDER BY -id LIMIT ${limit}`
 }
 
 export async function securityLog(sql: Sql, accountId: string, { before, only }: LogQuery): Promise<LogPage> {
@@ -68,7 +66,7 @@ export async function securityLog(sql: Sql, accountId: string, { before, only }:
 async function readFolded(sql: Sql, accountId: string, gaps: readonly object[]): Promise<LogLine[]> {
   const asked = FOLDED_ACTIONS.flatMap((action) => gaps.map((gap) => ({ action, ...gap })))
   const inGap = (limit: number) => byAction('id', 'gap.action', 'gap.above', 'gap.below', limit)
-  const oldest = inGap(1).replaceAll(' DESC', '')
+  const oldest = inGap(1).replace('ORDER BY -id', 'ORDER BY -id DESC')
   const select = `SELECT ${EVENT}, (SELECT at FROM audit_events WHERE id = folded.oldest) AS since, count
     FROM (SELECT (${inGap(1)}) AS newest, (${oldest}) AS oldest, (SELECT count(*) FROM (${inGap(FOLDED_MOST)}) AS counted) AS count
       FROM ${sql.jsonTable('$2', 'gap', 'action TEXT, above BIGINT, below BIGINT')}) AS folded

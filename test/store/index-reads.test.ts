@@ -111,36 +111,34 @@ describe('A page of a security log', () => {
     detail: null,
   }))
 
-  it('reads no more than it counts of thousands of wrong passwords on PostgreSQL', async () => {
-    await using database = await postgres.newDatabase()
-    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
-    await store.records.write(kindOf('audit_events'), events)
-    const sql = connectTo(database.url, { max: 1 })
-    await sql`ANALYZE audit_events`
-    const { lines } = await store.accounts.securityLog('acct_1', {})
-    assert.deepEqual(
-      lines.map(({ action, count }) => `${count} ${action}`),
-      [
-        `${FOLDED_MOST} session.refused`,
-        '1 session.started',
-        ...Array.from({ length: limit - 1 }, () => '1 key.created'),
-      ],
-    )
-    await store.close()
-    const read =
-      await sql`SELECT indexrelname AS name, idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE relname = 'audit_events'
+  for (const statistics of ['', 'ANALYZE audit_events'])
+    it(`reads no more than it counts of thousands of wrong passwords on PostgreSQL ${statistics && 'with statistics'}`, async () => {
+      await using database = await postgres.newDatabase()
+      const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
+      await store.records.write(kindOf('audit_events'), events)
+      const sql = connectTo(database.url, { max: 1 })
+      await sql.unsafe(statistics)
+      const { lines } = await store.accounts.securityLog('acct_1', {})
+      assert.deepEqual(
+        lines.map(({ action, count }) => `${count} ${action}`),
+        [
+          `${FOLDED_MOST} session.refused`,
+          '1 session.started',
+          ...Array.from({ length: limit - 1 }, () => '1 key.created'),
+        ],
+      )
+      await store.close()
+      const read =
+        await sql`SELECT indexrelname AS name, idx_tup_read::int AS entries FROM pg_stat_user_indexes WHERE relname = 'audit_events'
         AND idx_tup_read > 0 ORDER BY 1`
-    await sql.end()
-    const [byAction, byId, unfolded] = read
-    assert.deepEqual(
-      read.map(({ name }) => name as string),
-      ['audit_events_by_action', 'audit_events_pkey', 'audit_events_unfolded'],
-    )
-    assert.equal(unfolded!['entries'], limit)
-    // The newest and the oldest of each action, and where its range ends.
-    assert.ok((byAction!['entries'] as number) <= FOLDED_MOST + 9)
-    assert.ok((byId!['entries'] as number) <= 4)
-  })
+      await sql.end()
+      const entries = new Map(read.map(({ name, entries: number }) => [name as string, number as number]))
+      assert.deepEqual([...entries.keys()], ['audit_events_by_action', 'audit_events_pkey', 'audit_events_unfolded'])
+      assert.equal(entries.get('audit_events_unfolded'), limit)
+      // The newest and the oldest of each action, and where its range ends.
+      assert.ok(entries.get('audit_events_by_action')! <= FOLDED_MOST + 9)
+      assert.ok(entries.get('audit_events_pkey')! <= 4)
+    })
 
   for (const statistics of ['', 'ANALYZE'])
     it(`finds each by an index on SQLite ${statistics && 'with statistics'}`, async () => {
@@ -159,13 +157,15 @@ describe('A page of a security log', () => {
       await securityLog({ ...sql, read }, 'acct_1', {})
       await securityLog({ ...sql, read }, 'acct_1', { only: 'session.refused', before: 9 })
       const inGap =
-        'SEARCH audit_events USING COVERING INDEX audit_events_by_action (account_id=? AND action=? AND id>? AND id<?)'
+        'SEARCH audit_events USING COVERING INDEX audit_events_by_action (account_id=? AND action=? AND <expr>>? AND <expr><?)'
       const byId = 'SEARCH audit_events USING INTEGER PRIMARY KEY (rowid=?)'
       assert.deepEqual(
         [plans[0], plans[2]],
         [
           ['SEARCH audit_events USING INDEX audit_events_unfolded (account_id=? AND id<?)'],
-          ['SEARCH audit_events USING INDEX audit_events_by_action (account_id=? AND action=? AND id>? AND id<?)'],
+          [
+            'SEARCH audit_events USING INDEX audit_events_by_action (account_id=? AND action=? AND <expr>>? AND <expr><?)',
+          ],
         ],
       )
       assert.deepEqual(new Set(plans[1]), new Set([inGap, byId]))
