@@ -5,8 +5,8 @@ import { fieldFromText, type FieldName, FIELDS, type NewPet } from './pets.ts'
 import { Problem } from './errors.ts'
 
 /**
- * The filters of a list, with their descriptions for OpenAPI: the field of that name must equal the parameter. Each filter
- * needs an index on its column and the id, in both engines.
+ * The filters of a list, with their descriptions for OpenAPI: the field of that name must equal the parameter. Each combination
+ * needs an index in both engines, as `pagesOfList` orders its columns.
  */
 const FILTERS = { status: 'Only animals with this status' } as const satisfies Partial<Record<FieldName, string>>
 

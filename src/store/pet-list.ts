@@ -1,8 +1,8 @@
 // What a list reads from the table of animals, in the same way for every engine: pages by id, from an index on the filters and the id.
-import { type Filters, FILTER_NAMES, type ListQuery } from '../contract/list-query.ts'
-import { FIELDS, type Pet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
+import { FILTER_NAMES, type Filters, type ListQuery } from '../contract/list-query.ts'
+import { FIELD_NAMES, type FieldName, FIELDS, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
 import { COUNTED_MOST } from './category-store.ts'
-import { type ColumnValue, PET_ROW, petOf } from './pet-columns.ts'
+import { PET_ROW } from './pet-columns.ts'
 import type { Row } from './sql.ts'
 
 const IN_SHOP = PET_STATUSES.filter((status) => status !== 'sold')
@@ -40,32 +40,39 @@ export interface Page {
 
 export const SELECT_PETS = `SELECT ${PET_ROW} FROM pets`
 
-/** Returns the page that a list reads; one for each status if it shows several of them: an index has the status before the id. */
-export function pagesOfList(query: PetList): Page[] {
+const isFilter = (name: FieldName): boolean => FILTER_NAMES.some((each) => each === name)
+
+/** What lists are filtered by, in the order of the columns of an index: in that of the fields, but the status before the id. */
+const FILTERED = FIELD_NAMES.filter(
+  (name): name is keyof Filters | 'categoryId' => name === 'categoryId' || isFilter(name),
+).toSorted((one, other) => Number(one === 'status') - Number(other === 'status'))
+
+/**
+ * Returns the pages of a list. A list of the API is one page, so that it also has statuses which only a later release knows. One of
+ * the console without a status may take a page for each that it shows: an index has the status before the id.
+ */
+export function pagesOfList(query: PetList, select = SELECT_PETS): Page[] {
   const { categoryId, status, inShop } = query
-  if (status === undefined && (categoryId !== undefined || inShop))
-    return statusesOf(query).flatMap((each) => pagesOfList({ ...query, status: each }))
-  const page = { ...query, select: SELECT_PETS, filters: filterColumns(query) }
-  if (categoryId === undefined) return [page]
-  const category = { column: FIELDS.categoryId.column, value: categoryId, isRare: true }
-  return [{ ...page, filters: [category, ...page.filters] }]
-}
-
-/** Makes the list of the rows of its pages. */
-export function listOf(rows: readonly ColumnValue[][], { categoryId, inShop, after, limit }: PetList): Pet[] {
-  const found = rows.map(petOf)
-  if (categoryId === undefined && !inShop) return after === undefined ? found : found.toReversed()
-  const newestFirst = found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
-  return after === undefined ? newestFirst.slice(0, limit) : newestFirst.slice(-limit)
-}
-
-function filterColumns(filters: Filters): Filter[] {
-  const given: Filter[] = []
-  for (const name of FILTER_NAMES) {
-    const value: string | bigint | undefined = filters[name]
-    if (value !== undefined) given.push({ column: FIELDS[name].column, value })
+  if (status === undefined && (inShop || (categoryId !== undefined && !isFilter('categoryId'))))
+    return statusesOf(query).flatMap((each) => pagesOfList({ ...query, status: each }, select))
+  const filters: Filter[] = []
+  for (const name of FILTERED) {
+    const value: string | bigint | undefined = query[name]
+    if (value !== undefined) filters.push({ column: FIELDS[name].column, value, isRare: name !== 'status' })
   }
-  return given
+  return [{ ...query, select, filters }]
+}
+
+/** Makes the list of what its pages hold, in any form. */
+export function listOf<T>(
+  { after, limit }: PetList,
+  pages: readonly Page[],
+  found: T[],
+  idOf: (pet: T) => bigint,
+): T[] {
+  if (pages.length === 1) return after === undefined ? found : found.toReversed()
+  const newestFirst = found.toSorted((one, other) => (idOf(one) < idOf(other) ? 1 : -1))
+  return after === undefined ? newestFirst.slice(0, limit) : newestFirst.slice(-limit)
 }
 
 /** Counts the animals of the category $1. */

@@ -1,5 +1,5 @@
 // The interface that the service requires of a database engine. SQLite and PostgreSQL implement it; one suite tests both.
-import type { Filters, ListQuery } from '../contract/list-query.ts'
+import type { Filters } from '../contract/list-query.ts'
 import type { Environment } from '../contract/environments.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { AuditEvent } from './account-store.ts'
@@ -217,7 +217,7 @@ export interface PetStore {
    * `before`, or the lowest above `after`. A query has at most one of these two. As JSON, resolves with each animal as `renderPet`
    * renders it.
    */
-  list(query: Omit<ListQuery, 'after'>, as: 'json'): Promise<string[]>
+  list(query: PetList, as: 'json'): Promise<string[]>
   list(query: PetList): Promise<Pet[]>
 
   /**

@@ -1,16 +1,11 @@
-// No part of the service ignores a filter: for each of the table, a list holds every animal that matches, and no other.
+// No part of the service ignores a filter: for each of the table, a list holds every animal that matches, and no other. Which index
+// each is read from: test/store/index-reads.test.ts.
 import assert from 'node:assert/strict'
-import { DatabaseSync } from 'node:sqlite'
-import { describe, it } from 'node:test'
+import { it } from 'node:test'
 import { Petstore as Client } from '../../client/src/petstore.ts'
-import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
-import { postgres, sqlite, type TestDatabase, type TestEngine } from '../../assurance/harness/engines.ts'
 import { asTexts, otherPet, samplePet, variants } from '../../assurance/harness/sample-pet.ts'
-import { readConfig } from '../../src/config.ts'
-import { FILTER_NAMES, type Filters } from '../../src/contract/list-query.ts'
-import { FIELDS, type NewPet, type Pet } from '../../src/contract/pets.ts'
-import { openStore } from '../../src/store/opening/open-store.ts'
-import { PET_COLUMNS } from '../../src/store/pet-columns.ts'
+import { encodeCursor, FILTER_NAMES, type Filters, type ListQuery } from '../../src/contract/list-query.ts'
+import { type NewPet, type Pet, renderPet } from '../../src/contract/pets.ts'
 import type { Store } from '../../src/store/store.ts'
 import { signedIn } from '../harness/console-client.ts'
 import { describeService, expectError } from '../harness/harness.ts'
@@ -27,9 +22,12 @@ const COMBINATIONS = FILTER_NAMES.reduce<Filters[]>(
 )
 
 const inWords = (filters: Filters) => new URLSearchParams(asEntries(filters)).toString() || 'no filter'
-const asEntries = (filters: Filters) => Object.entries(filters).map(([name, value]) => [name, String(value)])
+const asEntries = (filters: object) => Object.entries(filters).map(([name, value]) => [name, String(value)])
 const matches = (pet: NewPet, filters: Filters) =>
   FILTER_NAMES.every((name) => filters[name] === undefined || pet[name] === filters[name])
+
+const idsIn = (page: string) =>
+  Array.from(page.matchAll(/<th scope="row"><a href="\/animals\/(\d+)[?"]/g), ([, id = '']) => id)
 
 /** Animals that match each combination, and some that do not; newest first. */
 async function fill({ pets }: Store): Promise<Pet[]> {
@@ -50,9 +48,19 @@ describeService('Each filter', (service) => {
       const ids = expected.map(({ id }) => String(id))
       assert.ok(expected.length > 0, words)
 
-      assert.deepEqual(await store.pets.list({ ...filters, limit: 1000 }), expected, words)
-      const before = expected[0]!.id
-      assert.deepEqual(await store.pets.list({ ...filters, limit: 1000, before }), expected.slice(1), words)
+      for (const inShop of filters.status === undefined ? [false, true] : [false]) {
+        const those = expected.filter((pet) => !inShop || pet.status !== 'sold')
+        const lists = [
+          [{}, those],
+          [{ before: those[0]!.id }, those.slice(1)],
+          [{ after: those.at(-1)!.id }, those.slice(0, -1)],
+        ] as const
+        for (const [place, found] of lists) {
+          const query = { ...filters, ...place, inShop, limit: 1000 }
+          assert.deepEqual(await store.pets.list(query), found, words)
+          assert.deepEqual(await store.pets.list(query, 'json'), found.map(renderPet), words)
+        }
+      }
 
       const listed: string[] = []
       const parameters = new URLSearchParams([...asEntries(filters), ['limit', '2']] as [string, string][]).toString()
@@ -72,16 +80,35 @@ describeService('Each filter', (service) => {
         path !== undefined;
       ) {
         last = (await person.get(path)).body
-        shown.push(...Array.from(last.matchAll(/<th scope="row"><a href="\/animals\/(\d+)[?"]/g), ([, id = '']) => id))
+        shown.push(...idsIn(last))
         path = /rel="next" href="([^"]*)"/.exec(last)?.[1]?.replaceAll('&amp;', '&')
       }
       assert.deepEqual(shown, ids, words)
-      const others = asEntries(filters).filter(([name]) => name !== 'status')
-      for (const [, tab = ''] of last.matchAll(/class="tab [^"]*" href="([^"]*)"/g)) {
-        const kept = new URL(tab.replaceAll('&amp;', '&'), url).searchParams
-        for (const [name, value] of others) assert.equal(kept.get(name!), value, `${tab} keeps ${name}`)
-      }
+      const links = /id="by-status"[^]*?<\/nav>/.exec(last)![0].matchAll(/href="([^"]*)"/g)
+      const { status: _status, ...others } = filters
+      const kept = all.filter((pet) => matches(pet, others)).map(({ id }) => String(id))
+      const linked = new Set<string>()
+      for (const [, link = ''] of links)
+        for (const id of idsIn((await person.get(link.replaceAll('&amp;', '&'))).body)) linked.add(id)
+      assert.ok(linked.size > 0 && linked.isSubsetOf(new Set(kept)), `the statuses keep ${words}`)
     }
+  })
+
+  it('is not mixed up with another by a cached answer, or one that others wait for', async () => {
+    const places: Partial<ListQuery>[] = [{ limit: 2 }, { limit: 3 }, { before: 9n }]
+    const expected = new Map<string, string>()
+    for (const query of COMBINATIONS.flatMap((filters) =>
+      places.map((place) => ({ limit: 20, ...filters, ...place })),
+    )) {
+      const { before, ...parameters } = query
+      const cursor = before === undefined ? [] : [['cursor', encodeCursor(before)]]
+      const address = `/pets?${new URLSearchParams([...asEntries(parameters), ...cursor])}`
+      expected.set(address, `[${(await service().store.pets.list(query, 'json')).join()}]`)
+    }
+    const check = async (address: string) =>
+      assert.equal(await (await service().call(address)).text(), expected.get(address), address)
+    for (const address of expected.keys()) await check(address)
+    for (let times = 0; times < 3; times += 1) await Promise.all([...expected.keys()].toReversed().map(check))
   })
 
   for (const name of FILTER_NAMES) {
@@ -92,40 +119,3 @@ describeService('Each filter', (service) => {
     })
   }
 })
-
-describe('Each filter has an index', () => {
-  it('on SQLite, from which alone a page is read: it covers every column', async () => {
-    await using database = await newDatabase(sqlite)
-    const db = new DatabaseSync(database.url.slice('sqlite:'.length), { readOnly: true })
-    for (const name of FILTER_NAMES) {
-      const plan = db
-        .prepare(
-          `EXPLAIN QUERY PLAN SELECT id, ${PET_COLUMNS.join()} FROM pets
-           WHERE ${FIELDS[name].column} = ? AND id < ? ORDER BY id DESC LIMIT 20`,
-        )
-        .all()
-        .map(({ detail }) => detail)
-      assert.match(plan.join(), /^SEARCH pets USING COVERING INDEX \w+ \(\w+=\? AND id<\?\)$/, name)
-    }
-    db.close()
-  })
-
-  it('on PostgreSQL, on its column and the id', async () => {
-    await using database = await newDatabase(postgres)
-    const rows = await askPostgres(database.url, "SELECT indexdef FROM pg_indexes WHERE tablename = 'pets'")
-    for (const name of FILTER_NAMES) {
-      const columns = `(${FIELDS[name].column}, id)`
-      assert.ok(
-        rows.some(({ indexdef }) => String(indexdef).endsWith(columns)),
-        `no index on ${columns}`,
-      )
-    }
-  })
-})
-
-/** A database with the schema of the service. */
-async function newDatabase(engine: TestEngine): Promise<TestDatabase> {
-  const database = await engine.newDatabase()
-  await (await openStore(readConfig({ database: database.url }, {}).database)).close()
-  return database
-}

@@ -1,15 +1,17 @@
 // Which index a page or a history is read from: told by PostgreSQL's own counts and SQLite's plan, since a slow plan gives the
-// same animals. The pages of SQLite are in test/api/every-filter.test.ts.
+// same animals.
 import assert from 'node:assert/strict'
 import type { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { readConfig } from '../../src/config.ts'
-import { PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
+import { FILTER_NAMES } from '../../src/contract/list-query.ts'
+import { FIELD_NAMES, PET_STATUSES } from '../../src/contract/pets.ts'
 import { CHANGES_OF_PET } from '../../src/store/people-store.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import { pagesOfChanges } from '../../src/store/pet-changes.ts'
-import { COUNT_IN_CATEGORY, type Page, pagesOfList } from '../../src/store/pet-list.ts'
+import { PET_COLUMNS } from '../../src/store/pet-columns.ts'
+import { COUNT_IN_CATEGORY, type Page, pagesOfList, type PetList } from '../../src/store/pet-list.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { FOLDED_MOST, securityLog } from '../../src/store/security-log.ts'
 import type { Sql } from '../../src/store/sql.ts'
@@ -18,40 +20,12 @@ import { sqlitePage } from '../../src/store/sqlite/pets.ts'
 import { sqliteSql } from '../../src/store/sqlite/sql.ts'
 import type { Transactions } from '../../src/store/sqlite/transactions/transactions.ts'
 import { postgres } from '../../assurance/harness/engines.ts'
+import { samplePet, variants } from '../../assurance/harness/sample-pet.ts'
 import { account, addAccount } from '../harness/sample-rows.ts'
 
 const SOLD = 4000
 const ALL = 20_000
 const limit = 21
-
-describe('A page of one status on PostgreSQL', () => {
-  it('reads no animal of another status, also where its own are all old', async () => {
-    await using database = await postgres.newDatabase()
-    const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
-    const { pets } = store
-    const animal = (status: PetStatus) => ({ name: 'Rex', categoryId: 1n, status })
-    await pets.createMany(Array.from({ length: ALL }, (_, index) => animal(index < SOLD ? 'sold' : 'available')))
-    const sql = connectTo(database.url, { max: 1 })
-    await sql`ANALYZE pets`
-
-    const first = await pets.list({ status: 'sold', limit })
-    const deep = await pets.list({ status: 'sold', limit, before: BigInt(ALL) })
-    assert.deepEqual([first.length, first[0]?.id, deep[0]?.id], [limit, BigInt(SOLD), BigInt(SOLD)])
-    const newer = await pets.list({ status: 'sold', limit, after: BigInt(SOLD - limit) })
-    assert.deepEqual(newer, first)
-    assert.equal((await pets.list({ inShop: true, limit }))[0]?.id, BigInt(ALL))
-
-    // A connection hands in its counts at its end at the latest.
-    await store.close()
-    const read = await sql<{ columns: string; entries: number }[]>`
-      SELECT substring(indexdef FROM '[(].*') AS columns, idx_tup_read::int AS entries
-      FROM pg_indexes JOIN pg_stat_user_indexes ON indexname = indexrelname WHERE tablename = 'pets'`
-    await sql.end()
-    for (const { columns, entries } of read)
-      assert.equal(entries, columns === '(status, id)' ? 4 * limit : 0, `entries of the index on ${columns}`)
-    assert.ok(read.some(({ entries }) => entries > 0))
-  })
-})
 
 describe('The history of an animal on PostgreSQL', () => {
   it('reads no event of another animal', async () => {
@@ -229,64 +203,80 @@ describe('The changes of one person or key', () => {
   }
 })
 
-describe('A page of one category', () => {
-  it('reads no other animal on PostgreSQL, of all statuses and of one, also deep where its own are all old', async () => {
+/** A list for each combination of the filters, those of the console included, anywhere among the animals. */
+const FILTERED = FIELD_NAMES.filter((name) => name === 'categoryId' || FILTER_NAMES.some((each) => each === name))
+const LISTS = FILTERED.reduce<PetList[]>(
+  (lists, name) => lists.flatMap((list) => [list, { [name]: samplePet[name], ...list }]),
+  [{ limit }, { limit, before: BigInt(SOLD / 2) }, { limit, after: BigInt(SOLD / 2) }],
+).flatMap((list) => (list.status === undefined ? [list, { ...list, inShop: true }] : [list]))
+const columnsOf = ({ filters }: Page) => filters.map(({ column }) => column)
+const isOfApi = (list: PetList) =>
+  !list.inShop && FILTERED.every((name) => name in list === FILTER_NAMES.some((each) => each === name && each in list))
+
+function planned(list: PetList, page: Page): RegExp {
+  const bound = list.before !== undefined ? '(id|rowid)<\\?' : list.after !== undefined ? '(id|rowid)>\\?' : undefined
+  const by = [...columnsOf(page).map((column) => `${column}=\\?`), ...(bound === undefined ? [] : [bound])].join(
+    ' AND ',
+  )
+  if (page.filters.length === 0)
+    return bound === undefined ? /^SCAN pets$/ : new RegExp(`USING INTEGER PRIMARY KEY \\(${by}\\)$`)
+  return new RegExp(`^SEARCH pets USING ${isOfApi(list) ? 'COVERING ' : '(COVERING )?'}INDEX \\w+ \\(${by}\\)$`)
+}
+
+describe('A list with any filters', () => {
+  it('reads no animal but its own on PostgreSQL, also where its own are all old', async () => {
     await using database = await postgres.newDatabase()
     const store = await openStore(readConfig({}, { DATABASE_URL: database.url }).database)
-    const animal = (index: number) => ({
-      name: 'Rex',
-      categoryId: index < SOLD ? 1n : 2n,
-      status: PET_STATUSES[index % 3]!,
-    })
-    await store.pets.createMany(Array.from({ length: ALL }, (_, index) => animal(index)))
+    const others = variants.filter(({ field, pet }) => FILTERED.includes(field) && pet[field] !== undefined)
+    const animals = Array.from({ length: ALL }, (_, index) =>
+      index < SOLD ? { ...samplePet, status: PET_STATUSES[index % 3]! } : others[index % others.length]!.pet,
+    )
+    await store.pets.createMany(animals)
     const sql = connectTo(database.url, { max: 1 })
     await sql`ANALYZE pets`
-    for (const place of [{}, { before: BigInt(SOLD / 2) }, { after: BigInt(SOLD / 2) }]) {
-      assert.equal((await store.pets.list({ categoryId: 1n, status: 'sold', limit, ...place })).length, limit)
-      assert.equal((await store.pets.list({ categoryId: 1n, limit, ...place })).length, limit)
+    const expected: Record<string, number> = {}
+    for (const list of LISTS) {
+      assert.equal((await store.pets.list(list)).length, limit)
+      assert.equal((await store.pets.list(list, 'json')).length, limit)
+      for (const page of pagesOfList(list)) {
+        const index = `(${[...columnsOf(page), 'id'].join(', ')})`
+        expected[index] = (expected[index] ?? 0) + 2 * limit
+      }
     }
+    // A connection hands in its counts at its end at the latest.
     await store.close()
-    const read = await sql<{ name: string; entries: number }[]>`
-      SELECT indexrelname AS name, idx_tup_read::int AS entries FROM pg_stat_user_indexes
-      WHERE relname = 'pets' AND idx_tup_read > 0`
+    const read = await sql<{ columns: string; entries: number }[]>`
+      SELECT substring(indexdef FROM '[(].*') AS columns, idx_tup_read::int AS entries
+      FROM pg_indexes JOIN pg_stat_user_indexes ON indexname = indexrelname WHERE tablename = 'pets' AND idx_tup_read > 0`
     await sql.end()
-    assert.deepEqual([...read], [{ name: 'pets_by_category', entries: 3 * (1 + 3) * limit }])
+    assert.deepEqual(Object.fromEntries(read.map(({ columns, entries }) => [columns, entries])), expected)
   })
 
-  const found = 'INDEX pets_by_category (category_id=? AND status=?'
-  for (const [animals, categories] of [
+  for (const [animals, values] of [
     [0, 1],
     [30, 3],
     [SOLD, 1],
     [SOLD, 20],
     [SOLD, SOLD],
   ] as const)
-    it(`is found and sorted by an index on SQLite, in each status, with and without statistics: ${animals} animals in ${categories} categories`, () => {
+    it(`is found and sorted by an index on SQLite, one of the API by one that covers it, with and without statistics: ${animals} animals with ${values} values`, () => {
       using db = openDatabase(':memory:').db
-      const add = db.prepare("INSERT INTO pets (name, category_id, status) VALUES ('Rex', ?, ?)")
-      for (let index = 0; index < animals; index += 1) add.run(index % categories, PET_STATUSES[index % 3]!)
+      const add = db.prepare(`INSERT INTO pets (${PET_COLUMNS.join()}) VALUES (${PET_COLUMNS.map(() => '?').join()})`)
+      for (let index = 0; index < animals; index += 1)
+        add.run(...FIELD_NAMES.map((name) => (name === 'status' ? PET_STATUSES[index % 3]! : index % values)))
       for (const statistics of ['', 'ANALYZE']) {
         db.exec(statistics)
-        for (const [place, bound] of [
-          [{}, ''],
-          [{ before: 9n }, ' AND rowid<?'],
-          [{ after: 9n }, ' AND rowid>?'],
-        ] as const) {
-          const pages = pagesOfList({ categoryId: 1n, limit, ...place })
-          assert.equal(pages.length, PET_STATUSES.length)
-          for (const page of pages) assert.equal(planOf(page, db), `SEARCH pets USING ${found}${bound})`, statistics)
+        for (const list of LISTS) {
+          const pages = pagesOfList(list)
+          assert.ok(pages.length === 1 || !isOfApi(list), 'a list of the API is one page')
+          for (const page of pages) assert.match(planOf(page, db), planned(list, page), statistics)
         }
       }
     })
 
-  it('is read by the index of each status on SQLite, like what is in the shop', () => {
-    for (const page of pagesOfList({ inShop: true, limit, before: 9n }))
-      assert.match(planOf(page), /^SEARCH pets USING COVERING INDEX \w+ \(status=\? AND id<\?\)$/)
-  })
-
-  it('is counted by an index on SQLite', () => {
+  it('is counted by an index on SQLite, of a category', () => {
     for (const line of explain(COUNT_IN_CATEGORY).filter((step) => step.includes('pets')))
-      assert.equal(line, `SEARCH pets USING COVERING ${found})`)
+      assert.match(line, /^SEARCH pets USING COVERING INDEX \w+ \(category_id=\? AND status=\?\)$/)
   })
 })
 

@@ -27,9 +27,10 @@ export function withFilters(path: string, chosen: Chosen, more: Record<string, s
 }
 
 export function chosenQuery(chosen: Chosen): Record<string, string> {
-  const category = chosen.categoryId === undefined ? {} : { [CATEGORY]: String(chosen.categoryId) }
+  const { categoryId, ...filters } = chosen
+  const category = categoryId === undefined ? {} : { [CATEGORY]: String(categoryId) }
   const all = chosen.inShop ? {} : { status: ALL }
-  return { ...all, ...Object.fromEntries(new URLSearchParams(filterQuery(chosen))), ...category }
+  return { ...all, ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...category }
 }
 
 /** Returns an address that remembers the position in the list that the visitor came from. */

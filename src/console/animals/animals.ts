@@ -106,7 +106,7 @@ function readQuery(raw: URLSearchParams, whenAbsent: typeof ALL | typeof IN_SHOP
   const { before, ...query } = parsed
   return {
     ...query,
-    categoryId,
+    ...(categoryId !== undefined && { categoryId }),
     inShop: shown === IN_SHOP,
     ...(before !== undefined && (raw.has('newer') ? { after: before } : { before })),
   }

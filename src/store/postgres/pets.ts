@@ -1,7 +1,7 @@
 // Animals in PostgreSQL: the store, and which creates share a statement. A call takes one statement, or a part of
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
-import { FIELD_LIST, type Pet, renderPet } from '../../contract/pets.ts'
+import { FIELD_LIST, idOfRendered, type Pet, renderPet } from '../../contract/pets.ts'
 import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import { SELECT_KEYS } from '../accounts.ts'
 import { IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
@@ -59,10 +59,10 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
     ...sharedPets(common, get, postgresWords(pool), follow),
 
     list: (async (query: PetList, as?: 'json') => {
-      const pages = pagesOfList(query)
-      if (as === undefined) return listOf(await readPages(pages), query)
-      const rows = await readPages([{ ...pages[0]!, select: SELECT_DIGITS }])
-      return rows.map((row) => renderPet(petOf(row)))
+      const pages = pagesOfList(query, as && SELECT_DIGITS)
+      const pets = (await readPages(pages)).map(petOf)
+      if (as === undefined) return listOf(query, pages, pets, ({ id }) => id)
+      return listOf(query, pages, pets.map(renderPet), idOfRendered)
     }) as PetStore['list'],
 
     async changes(query) {

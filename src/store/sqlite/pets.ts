@@ -1,6 +1,6 @@
 // Animals in SQLite: list, create, and the index of the search.
 import type { DatabaseSync } from 'node:sqlite'
-import { FIELD_LIST, OPTIONAL_FIELDS, type Pet } from '../../contract/pets.ts'
+import { FIELD_LIST, idOfRendered, OPTIONAL_FIELDS, type Pet } from '../../contract/pets.ts'
 import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_ROW, petOf } from '../pet-columns.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
 import { countsOf, listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
@@ -81,11 +81,13 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
     ...sharedPets(sql, get, sqliteWords(db, transactions)),
 
     list: ((query: PetList, as?: 'json') =>
-      transactions.read(() =>
-        as === 'json'
-          ? readPage({ ...pagesOfList(query)[0]!, select: SELECT_JSON }).map(([json]) => String(json))
-          : listOf(pagesOfList(query).flatMap(readPage), query),
-      )) as PetStore['list'],
+      transactions.read(() => {
+        const pages = pagesOfList(query, as && SELECT_JSON)
+        const rows = pages.length === 1 ? readPage(pages[0]!) : pages.flatMap(readPage)
+        if (as === undefined) return listOf(query, pages, rows.map(petOf), ({ id }) => id)
+        const rendered = rows.map(([json]) => String(json))
+        return listOf(query, pages, rendered, idOfRendered)
+      })) as PetStore['list'],
 
     changes: (query) =>
       transactions.read(() => {
