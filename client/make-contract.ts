@@ -16,6 +16,7 @@ interface Schema {
 interface Operation {
   operationId: string
   deprecated?: boolean
+  'x-repeat': string
   parameters: { name: string; in: string; description: string; schema: Schema }[]
 }
 
@@ -47,8 +48,12 @@ export function renderContract(openapi = readFileSync(OPENAPI, 'utf8')): string 
     '/** How every base address ends. */',
     `export const BASE_PATH = '${new URL(address!.default).pathname}'`,
     '',
+    '/** `repeat`: whether a request may be sent again whose answer did not arrive. */',
     'export const OPERATIONS = {',
-    ...operations.map(({ operationId, method, path }) => `  ${operationId}: { method: '${method}', path: '${path}' },`),
+    ...operations.map(
+      ({ operationId, method, path, 'x-repeat': repeat }) =>
+        `  ${operationId}: { method: '${method}', path: '${path}', repeat: '${repeat}' },`,
+    ),
     '} as const',
     '',
     'export type OperationId = keyof typeof OPERATIONS',

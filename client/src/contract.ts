@@ -3,10 +3,11 @@
 /** How every base address ends. */
 export const BASE_PATH = '/v1'
 
+/** `repeat`: whether a request may be sent again whose answer did not arrive. */
 export const OPERATIONS = {
-  listPets: { method: 'GET', path: '/pets' },
-  createPet: { method: 'POST', path: '/pets' },
-  getPet: { method: 'GET', path: '/pets/{petId}' },
+  listPets: { method: 'GET', path: '/pets', repeat: 'safe' },
+  createPet: { method: 'POST', path: '/pets', repeat: 'with key' },
+  getPet: { method: 'GET', path: '/pets/{petId}', repeat: 'safe' },
 } as const
 
 export type OperationId = keyof typeof OPERATIONS

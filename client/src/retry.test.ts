@@ -6,6 +6,7 @@ import { parseRetryAfter, retryDelay } from './retry.ts'
 
 const failed = (fields: Partial<ErrorFields>, attempt = 1, timeLeft = 600_000) => ({
   error: new PetstoreError({ code: 'unexpected_response', message: 'It failed.', ...fields }),
+  isRepeatable: true,
   attempt,
   maxRetries: 10,
   timeLeft,
@@ -27,6 +28,11 @@ describe('Retries', () => {
       assert.equal(retryDelay(failed(fields)) !== undefined, repeated)
     })
   }
+
+  it('follow only a 429 if the request must not be carried out twice', () => {
+    const followed = cases.filter(([fields]) => retryDelay({ ...failed(fields), isRepeatable: false }) !== undefined)
+    assert.deepEqual(followed, [[{ status: 429 }, true]])
+  })
 
   it('end after maxRetries', () => {
     assert.ok(retryDelay(failed({ status: 503 }, 10)))

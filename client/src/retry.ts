@@ -10,8 +10,13 @@ const LONGEST_RETRY_AFTER = 60_000
 /** Includes gateway errors: a proxy sends them when the service behind it is unavailable or busy. */
 const TRANSIENT_STATUSES = new Set([408, 429, 500, 502, 503, 504])
 
+/** The service refuses a request with it before it does anything. */
+const NOTHING_DONE = 429
+
 export interface FailedAttempt {
   error: PetstoreError
+  /** Whether a second request does no harm where the first was carried out but its answer was lost. */
+  isRepeatable: boolean
   /** 1 for the first attempt of a call. */
   attempt: number
   maxRetries: number
@@ -21,11 +26,9 @@ export interface FailedAttempt {
 
 /** Returns how many milliseconds to wait before the next attempt, or undefined if the error is final. */
 export function retryDelay(
-  { error, attempt, maxRetries, timeLeft }: FailedAttempt,
+  { error, isRepeatable, attempt, maxRetries, timeLeft }: FailedAttempt,
   random: () => number = Math.random,
 ): number | undefined {
-  // Every operation is safe to retry: a read changes nothing, and all attempts of a create share one Idempotency-Key, so
-  // the service adds one animal however many attempts it receives. So only transient errors are retried, and all of them.
   const transient =
     // No answer arrived, or an incomplete one.
     error.code === 'network_error' ||
@@ -33,7 +36,7 @@ export function retryDelay(
     // An earlier attempt of this create is still running; the service replays its answer when it is done.
     error.code === 'idempotency_in_progress' ||
     TRANSIENT_STATUSES.has(error.status ?? 0)
-  if (!transient || attempt > maxRetries) return undefined
+  if (!transient || attempt > maxRetries || (!isRepeatable && error.status !== NOTHING_DONE)) return undefined
 
   // Exponential backoff, half of it random: clients that failed together must not retry together.
   const backoff = Math.min(FIRST_BACKOFF * 2 ** (attempt - 1), LONGEST_BACKOFF) * (0.5 + random() / 2)
@@ -56,4 +59,9 @@ export function parseRetryAfter(header: string | null, now: number = Date.now())
   // Date.parse alone accepts almost anything: V8 reads "-5" as a day in 2001.
   const date = HTTP_DATE.test(header) ? Date.parse(header) : Number.NaN
   return Number.isNaN(date) ? undefined : Math.max(0, date - now)
+}
+
+/** Whether an attempt that failed like this may have been carried out. */
+export function mayBeDone({ status }: PetstoreError): boolean {
+  return status !== NOTHING_DONE
 }

@@ -5,7 +5,7 @@ import { Deadline } from './deadline.ts'
 import { type DeprecationNotice, readDeprecation } from './deprecation.ts'
 import { NetworkError, PetstoreError, UnexpectedResponseError } from './errors.ts'
 import { Redactor } from './redactor.ts'
-import { retryDelay } from './retry.ts'
+import { mayBeDone, retryDelay } from './retry.ts'
 
 export interface CallOptions {
   /** Aborts the call, which then rejects with the signal's reason. */
@@ -46,6 +46,10 @@ export class Transport {
 
   async call<T>(operation: OperationId, call: Call<T>, options: CallOptions): Promise<T> {
     const { timeout, maxRetries } = this.#settings
+    const { method, repeat }: { method: string; repeat: string } = OPERATIONS[operation]
+    // All attempts of a call send the same Idempotency-Key, so the service adds once however many of them it receives.
+    const isRepeatable = repeat === 'with key' ? call.headers?.['Idempotency-Key'] !== undefined : repeat !== 'never'
+    let isPerhapsDone = false
     const deadline = new Deadline(operation, options.timeout ?? timeout, options.signal)
     try {
       for (let attempt = 1; ; attempt += 1) {
@@ -54,8 +58,11 @@ export class Transport {
         } catch (error) {
           deadline.signal.throwIfAborted()
           if (!(error instanceof PetstoreError)) throw error
-          const delay = retryDelay({ error, attempt, maxRetries, timeLeft: deadline.timeLeft })
+          // What is to be removed is gone, most likely by an earlier attempt whose answer was lost.
+          if (method === 'DELETE' && isPerhapsDone && isNotFound(error)) return undefined as T
+          const delay = retryDelay({ error, isRepeatable, attempt, maxRetries, timeLeft: deadline.timeLeft })
           if (delay === undefined) throw this.#redactor.error(error)
+          isPerhapsDone ||= mayBeDone(error)
           await deadline.wait(delay)
         }
       }
@@ -103,6 +110,11 @@ export class Transport {
     this.#reported.add(operation)
     this.#settings.onDeprecation(this.#redactor.notice(notice))
   }
+}
+
+/** Whether the service knows the address, but not what it names. */
+function isNotFound({ status, code }: PetstoreError): boolean {
+  return status === 404 && code.endsWith('_not_found')
 }
 
 /** The most that is read of an answer, in characters; a page of 100 animals has a tenth of it at most. */

@@ -1,13 +1,16 @@
 // Retries: what passes is repeated, and a create happens once, whatever dies in between.
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { after, before, describe, it } from 'node:test'
 import { Folder, makeKey, serve } from '../../test/harness/command.ts'
 import { startCuttingProxy } from '../../test/harness/cutting-proxy.ts'
 import { sqlite } from '../../assurance/harness/engines.ts'
 import { freePort } from '../../assurance/harness/free-port.ts'
 import { countPets, describeService } from '../../test/harness/harness.ts'
 import { type CreatePetOptions, type Pet, Petstore } from '../src/petstore.ts'
-import { newClient, PET, sending, startOddServer, unavailable } from './odd-server.ts'
+import { OPERATIONS } from '../src/contract.ts'
+import { type OperationId, type PetstoreError } from '../src/petstore.ts'
+import { Transport } from '../src/transport.ts'
+import { KEY, newClient, PET, type Respond, sending, startOddServer, unavailable } from './odd-server.ts'
 
 const REX = { name: 'Rex', categoryId: 3 }
 
@@ -141,5 +144,54 @@ describe('A failure that passes', () => {
       )
       assert.equal(server.requests.length, 1)
     }
+  })
+})
+
+/** Operations as another release might have them. */
+const OTHERS = {
+  removeToy: { method: 'DELETE', path: '/toys/{toyId}', repeat: 'idempotent' },
+  addToy: { method: 'POST', path: '/toys', repeat: 'never' },
+  addToyOnce: { method: 'POST', path: '/toys', repeat: 'with key' },
+}
+
+describe('An operation whose answer is lost', () => {
+  before(() => void Object.assign(OPERATIONS, OTHERS))
+  after(() => Object.keys(OTHERS).forEach((name) => Reflect.deleteProperty(OPERATIONS, name)))
+
+  const lost: Respond = (response) => void response.destroy()
+  const error = (status: number, code: string) => sending(status, JSON.stringify({ code, message: 'No.', status }))
+  const gone = error(404, 'toy_not_found')
+  const done: Respond = (response) => void response.writeHead(204).end()
+
+  /** Resolves with the error, or nothing, and how many requests were sent. */
+  async function outcomeOf(name: keyof typeof OTHERS, headers: Record<string, string>, ...answers: Respond[]) {
+    await using server = await startOddServer(...answers)
+    const settings = { baseUrl: server.baseUrl, timeout: 30_000, maxRetries: 3, fetch, onDeprecation: () => {} }
+    const call = { path: '/toys/1', headers, parse: ({ status }: { status: number }) => status === 204 || undefined }
+    const called = new Transport(KEY, settings).call(name as OperationId, call, {})
+    const failed = await called.then(
+      () => undefined,
+      (reason: PetstoreError) => reason,
+    )
+    return [failed?.code, server.requests.length]
+  }
+
+  it('is sent again only if that does no harm', async () => {
+    assert.deepEqual(await outcomeOf('addToy', {}, unavailable('0'), done), ['service_unavailable', 1])
+    assert.deepEqual(await outcomeOf('addToy', {}, lost, done), ['network_error', 1])
+    assert.deepEqual(await outcomeOf('addToyOnce', {}, lost, done), ['network_error', 1])
+    assert.deepEqual(await outcomeOf('addToyOnce', { 'Idempotency-Key': 'a' }, lost, done), [undefined, 2])
+    assert.deepEqual(await outcomeOf('removeToy', {}, lost, done), [undefined, 2])
+    const limited = sending(429, '{"code":"rate_limited","message":"Slow down."}', { 'Retry-After': '0' })
+    assert.deepEqual(await outcomeOf('addToy', {}, limited, done), [undefined, 2], 'nothing was done')
+  })
+
+  it('has removed what the next attempt does not find; without an earlier attempt that is an error', async () => {
+    for (const answer of [lost, unavailable('0')])
+      assert.deepEqual(await outcomeOf('removeToy', {}, answer, gone), [undefined, 2])
+    assert.deepEqual(await outcomeOf('removeToy', {}, gone), ['toy_not_found', 1])
+    const limited = sending(429, '{"code":"rate_limited","message":"Slow down."}', { 'Retry-After': '0' })
+    assert.deepEqual(await outcomeOf('removeToy', {}, limited, gone), ['toy_not_found', 2])
+    assert.deepEqual(await outcomeOf('removeToy', {}, lost, error(404, 'unknown_path')), ['unknown_path', 2])
   })
 })

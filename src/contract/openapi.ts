@@ -96,12 +96,13 @@ function server(environment: Environment, url: string | undefined, variable: str
 }
 
 function describeOperation(operation: Operation): object {
-  const { id, method, tag, summary, parameters, body, deprecation } = operation
+  const { id, method, repeat, tag, summary, parameters, body, deprecation } = operation
   return {
     operationId: id,
     tags: [tag],
     summary,
     description: descriptionOf(operation),
+    'x-repeat': repeat,
     ...(deprecation && { deprecated: true }),
     parameters: [...parameters, ...(method === 'GET' ? [ifNoneMatch] : []), rehearse].map(disableExample),
     ...(body && { requestBody: { required: true, content: json({ schema: body.schema, example: body.example }) } }),

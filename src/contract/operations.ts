@@ -64,6 +64,7 @@ const listPets = {
   id: 'listPets',
   method: 'GET',
   path: '/pets',
+  repeat: 'safe',
   tag: 'Pets',
   summary: 'List animals',
   description:
@@ -86,6 +87,7 @@ const createPet = {
   id: 'createPet',
   method: 'POST',
   path: '/pets',
+  repeat: 'with key',
   tag: 'Pets',
   summary: 'Add an animal',
   description:
@@ -114,6 +116,7 @@ const getPet = {
   id: 'getPet',
   method: 'GET',
   path: '/pets/{petId}',
+  repeat: 'safe',
   tag: 'Pets',
   summary: 'Get an animal',
   description: 'Returns one animal.',
@@ -166,6 +169,11 @@ export interface Operation {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
   /** Relative to the base path; a parameter is a whole segment, such as `{petId}`. */
   path: string
+  /**
+   * Whether a client that got no answer may send the request again: `safe` changes nothing, `idempotent` nothing more the second
+   * time, `with key` nothing more with the same Idempotency-Key. The client's retries and the tools at /mcp read it.
+   */
+  repeat: 'safe' | 'idempotent' | 'with key' | 'never'
   tag: keyof typeof TAGS
   summary: string
   description: string

@@ -290,11 +290,11 @@ describe('A tool', () => {
     })
 
     it(`says whether it reads, repeats or destroys, and that it is deprecated: ${operation.id}`, () => {
-      const { method, deprecation } = operation
+      const { method, repeat, deprecation } = operation
       assert.deepEqual(tool.annotations, {
         readOnlyHint: method === 'GET',
         destructiveHint: !['GET', 'POST'].includes(method),
-        idempotentHint: !['POST', 'PATCH'].includes(method),
+        idempotentHint: ['safe', 'idempotent'].includes(repeat),
         openWorldHint: false,
       })
       assert.doesNotMatch(JSON.stringify(tool), /Link|rel=|(?:GET|POST) \//, 'words of HTTP')

@@ -25,7 +25,7 @@ export function bodySchema({ body }: Operation): { properties: Record<string, Sc
 }
 
 function toolOf(operation: Operation): object {
-  const { id, method, summary, parameters, success } = operation
+  const { id, method, repeat, summary, parameters, success } = operation
   const body = bodySchema(operation)
   // Without examples: a model would send the example of an idempotency key.
   const described = parameters.map((each) => [
@@ -42,10 +42,10 @@ function toolOf(operation: Operation): object {
     inputSchema: withTextIntegers({ type: 'object', properties, required, additionalProperties: false }),
     outputSchema: success.content && withTextIntegers(resultSchema(success.content.schema as Schema)),
     annotations: {
-      readOnlyHint: method === 'GET',
-      destructiveHint: method !== 'GET' && method !== 'POST',
-      // A create is idempotent only with an idempotency key, which it does not require.
-      idempotentHint: method !== 'POST' && method !== 'PATCH',
+      readOnlyHint: repeat === 'safe',
+      destructiveHint: repeat !== 'safe' && method !== 'POST',
+      // Not `with key`: a tool does not require the key.
+      idempotentHint: repeat === 'safe' || repeat === 'idempotent',
       openWorldHint: false,
     },
   }
