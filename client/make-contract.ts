@@ -18,30 +18,39 @@ interface Operation {
   deprecated?: boolean
   'x-repeat': string
   parameters: { name: string; in: string; description: string; schema: Schema }[]
+  requestBody?: { content: { 'application/json': { schema: Schema } } }
 }
 
 interface Document {
   servers: { variables: Record<string, { default: string }> }[]
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<'PetStatus' | 'NewPet' | 'Pet' | 'Error', Schema> }
+  components: { schemas: Record<string, Schema> }
 }
 
 const OPENAPI = new URL('../openapi.json', import.meta.url)
 const CONTRACT = new URL('src/contract.ts', import.meta.url)
 
+/** What the service fills in where it was left out, so that every answer has it. */
+const FILLED_IN: Record<string, readonly string[]> = { Pet: ['status'] }
+
 export function renderContract(openapi = readFileSync(OPENAPI, 'utf8')): string {
   const { servers, paths, components } = JSON.parse(openapi) as Document
-  const { PetStatus, NewPet, Pet, Error: ErrorSchema } = components.schemas
+  const { Error: ErrorSchema, ...others } = components.schemas
+  const named = Object.entries(others)
   const [address] = Object.values(servers[0]!.variables)
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ ...operation, method: method.toUpperCase(), path })),
   )
-  const query = operations
-    .find(({ operationId }) => operationId === 'listPets')!
-    .parameters.filter((parameter) => parameter.in === 'query')
-  const limit = query.find(({ name }) => name === 'limit')!.schema
-  // The service fills in a status that was left out.
-  const alwaysSent = new Set([...Pet.required!, 'status'])
+  const queryOf = ({ parameters }: Operation) => parameters.filter((parameter) => parameter.in === 'query')
+  const limit = queryOf(operations.find(({ operationId }) => operationId === 'listPets')!).find(
+    ({ name }) => name === 'limit',
+  )!.schema
+  const sent = new Set(
+    operations.map(({ requestBody }) => nameOf(requestBody?.content['application/json'].schema ?? {})),
+  )
+  const isAlways = (name: string, field: string) =>
+    others[name]!.required!.includes(field) || FILLED_IN[name]?.includes(field) === true
+  const objects = named.filter(([, { properties }]) => properties !== undefined)
   return [
     '// The contract as the client sees it. Written by `npm run openapi` of the service; changes made here are lost.',
     '',
@@ -60,50 +69,69 @@ export function renderContract(openapi = readFileSync(OPENAPI, 'utf8')): string 
     '',
     '/** The largest page that can be asked for. */',
     `export const MAX_LIMIT = ${limit.maximum}`,
-    '',
-    `/** ${PetStatus.description} */`,
-    `export type PetStatus = ${union(PetStatus.enum!, ' ')}`,
-    '',
-    '/** What listPets can be asked for. */',
-    'export interface ListPetsQuery {',
-    ...query.flatMap(({ name, description, schema }) =>
-      field(`${name}?`, description, `${typeOf(schema, 'number | bigint')} | undefined`),
+    ...named.flatMap(([name, { description, enum: values }]) =>
+      values === undefined ? [] : ['', `/** ${description} */`, `export type ${name} = ${union(values, ' ')}`],
     ),
+    ...operations.flatMap((operation) =>
+      queryOf(operation).length === 0 ? [] : ['', ...interfaceOfQuery(operation.operationId, queryOf(operation))],
+    ),
+    ...objects.flatMap(([name, schema]) => [
+      '',
+      ...interfaceOf(name, schema, sent.has(name) ? 'number | bigint' : 'bigint', (field) => isAlways(name, field)),
+    ]),
+    '',
+    '/** How each field goes over the wire, and whether it is always there. */',
+    'export const FIELDS = {',
+    ...objects.flatMap(([name, { properties }]) => [
+      `  ${name}: {`,
+      ...Object.entries(properties!).map(
+        ([field, schema]) => `    ${field}: { type: '${wireType(field, schema)}', always: ${isAlways(name, field)} },`,
+      ),
+      '  },',
+    ]),
+    `} as const satisfies { [S in keyof Schemas]: Record<keyof Schemas[S], object> }`,
+    '',
+    'export interface Schemas {',
+    ...objects.map(([name]) => `  ${name}: ${name}`),
     '}',
     '',
-    ...interfaceOf('NewPet', NewPet, 'number | bigint', (name) => NewPet.required!.includes(name)),
-    '',
-    ...interfaceOf('Pet', Pet, 'bigint', (name) => alwaysSent.has(name)),
-    '',
-    '/** How each field of an animal goes over the wire, and whether the service always sends it. */',
-    'export const PET_FIELDS = {',
-    ...Object.entries(Pet.properties!).map(
-      ([name, schema]) => `  ${name}: { type: '${wireType(name, schema)}', always: ${alwaysSent.has(name)} },`,
-    ),
-    '} as const satisfies Record<keyof Pet, object>',
-    '',
     '/** The codes of the errors that the service answers with; codes may be added. */',
-    `export type ErrorCode =\n  | ${union(ErrorSchema.properties!['code']!.examples!, '\n  ')}`,
+    `export type ErrorCode =\n  | ${union(ErrorSchema!.properties!['code']!.examples!, '\n  ')}`,
     '',
   ].join('\n')
+}
+
+function interfaceOfQuery(operationId: string, query: Operation['parameters']): string[] {
+  return [
+    `/** What ${operationId} can be asked for. */`,
+    `export interface ${operationId.replace(/^./, (letter) => letter.toUpperCase())}Query {`,
+    ...query.flatMap(({ name, description, schema }) =>
+      lineOf(`${name}?`, description, `${typeOf(schema, 'number | bigint')} | undefined`),
+    ),
+    '}',
+  ]
+}
+
+function nameOf({ $ref = '' }: Schema): string {
+  return $ref.replace('#/components/schemas/', '')
 }
 
 function interfaceOf(name: string, schema: Schema, int64: string, isRequired: (field: string) => boolean): string[] {
   const fields = Object.entries(schema.properties!).flatMap(([key, property]) => {
     const type = typeOf(property, int64)
     return isRequired(key)
-      ? field(key, property.description, type)
-      : field(`${key}?`, property.description, `${type} | undefined`)
+      ? lineOf(key, property.description, type)
+      : lineOf(`${key}?`, property.description, `${type} | undefined`)
   })
   return [`/** ${schema.description} */`, `export interface ${name} {`, ...fields, '}']
 }
 
-function field(name: string, description: string | undefined, type: string): string[] {
+function lineOf(name: string, description: string | undefined, type: string): string[] {
   return [...(description === undefined ? [] : [`  /** ${description} */`]), `  ${name}: ${type}`]
 }
 
 function typeOf({ $ref, type, format }: Schema, int64: string): string {
-  if ($ref !== undefined) return $ref.replace('#/components/schemas/', '')
+  if ($ref !== undefined) return nameOf({ $ref })
   if (type === 'integer') return format === 'int64' ? int64 : 'number'
   if (type === 'string') return 'string'
   throw new Error(`The client has no type for ${type}.`)

@@ -28,15 +28,6 @@ export interface ListPetsQuery {
   cursor?: string | undefined
 }
 
-/** An animal to add; without a status it is available */
-export interface NewPet {
-  /** The animal's name, kept exactly as sent */
-  name: string
-  /** Identifier of the category the animal belongs to */
-  categoryId: number | bigint
-  status?: PetStatus | undefined
-}
-
 /** An animal of the store */
 export interface Pet {
   /** Unique identifier, assigned by the service on creation */
@@ -48,13 +39,34 @@ export interface Pet {
   status: PetStatus
 }
 
-/** How each field of an animal goes over the wire, and whether the service always sends it. */
-export const PET_FIELDS = {
-  id: { type: 'bigint', always: true },
-  name: { type: 'string', always: true },
-  categoryId: { type: 'bigint', always: true },
-  status: { type: 'string', always: true },
-} as const satisfies Record<keyof Pet, object>
+/** An animal to add; without a status it is available */
+export interface NewPet {
+  /** The animal's name, kept exactly as sent */
+  name: string
+  /** Identifier of the category the animal belongs to */
+  categoryId: number | bigint
+  status?: PetStatus | undefined
+}
+
+/** How each field goes over the wire, and whether it is always there. */
+export const FIELDS = {
+  Pet: {
+    id: { type: 'bigint', always: true },
+    name: { type: 'string', always: true },
+    categoryId: { type: 'bigint', always: true },
+    status: { type: 'string', always: true },
+  },
+  NewPet: {
+    name: { type: 'string', always: true },
+    categoryId: { type: 'bigint', always: true },
+    status: { type: 'string', always: false },
+  },
+} as const satisfies { [S in keyof Schemas]: Record<keyof Schemas[S], object> }
+
+export interface Schemas {
+  Pet: Pet
+  NewPet: NewPet
+}
 
 /** The codes of the errors that the service answers with; codes may be added. */
 export type ErrorCode =

@@ -3,7 +3,7 @@ import type { Answer } from './answer.ts'
 import type { Pet } from './contract.ts'
 import { UnexpectedResponseError } from './errors.ts'
 import { linkTo } from './link.ts'
-import { parsePets } from './pets.ts'
+import { parseList } from './wire.ts'
 
 export interface PetPage {
   pets: Pet[]
@@ -49,7 +49,7 @@ export class PetList implements PromiseLike<PetPage>, AsyncIterable<Pet> {
 
 /** Returns undefined for an answer that is not a list of animals. */
 export function parsePage(answer: Answer, cursor: string | undefined): PetPage | undefined {
-  const pets = parsePets(answer.value)
+  const pets = parseList('Pet', answer.value)
   return pets && { pets, nextCursor: nextCursorOf(answer, cursor), requestId: answer.requestId }
 }
 

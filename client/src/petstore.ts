@@ -11,8 +11,8 @@ import {
 import { checkTimeout } from './deadline.ts'
 import type { DeprecationNotice } from './deprecation.ts'
 import { parsePage, PetList, type PetPage } from './pet-list.ts'
-import { exactInteger, parsePet, renderNewPet } from './pets.ts'
 import { type CallOptions, Transport } from './transport.ts'
+import { exactInteger, parse, render } from './wire.ts'
 
 // This file is the entry point of the package; these are its exports.
 export type { ErrorCode, ListPetsQuery, NewPet, OperationId, Pet, PetStatus } from './contract.ts'
@@ -90,7 +90,7 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
     const { path } = OPERATIONS.createPet
     return this.#transport.call(
       'createPet',
-      { path, headers, body: renderNewPet(pet), parse: ({ value }) => parsePet(value) },
+      { path, headers, body: render('NewPet', pet), parse: ({ value }) => parse('Pet', value) },
       options,
     )
   }
@@ -101,7 +101,7 @@ export class Petstore implements Record<OperationId, (...parameters: never[]) =>
    */
   async getPet(id: number | bigint, options: CallOptions = {}): Promise<Pet> {
     const path = OPERATIONS.getPet.path.replace('{petId}', String(exactInteger('id', id)))
-    return this.#transport.call('getPet', { path, parse: ({ value }) => parsePet(value) }, options)
+    return this.#transport.call('getPet', { path, parse: ({ value }) => parse('Pet', value) }, options)
   }
 }
 

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { describe, it } from 'node:test'
-import { type CallOptions, type OperationId, type Petstore, TimeoutError } from '../src/petstore.ts'
-import { newClient, PET, type Respond, sending, startOddServer, unavailable } from './odd-server.ts'
+import { OPERATIONS } from '../../src/contract/operations.ts'
+import { type CallOptions, type Petstore, TimeoutError } from '../src/petstore.ts'
+import { callExample, newClient, PET, type Respond, sending, startOddServer, unavailable } from './odd-server.ts'
 
 const silent: Respond = () => {}
 const halfAnswered: Respond = (response) => response.writeHead(200, { 'Content-Type': 'application/json' }).write('[')
@@ -12,12 +13,6 @@ const STAGES = {
   'while it waits for an answer': silent,
   'while the answer arrives': halfAnswered,
   'while it waits for the next attempt': unavailable('20'),
-}
-
-const CALLS: Record<OperationId, (petstore: Petstore, options: CallOptions) => Promise<unknown>> = {
-  listPets: async (petstore, options) => petstore.listPets({}, options),
-  createPet: (petstore, options) => petstore.createPet({ name: 'Rex', categoryId: 1 }, options),
-  getPet: (petstore, options) => petstore.getPet(1, options),
 }
 
 /** A signal may live as long as the program, and a timer would keep the program from ending. */
@@ -36,14 +31,16 @@ describe('A call', () => {
         respond(response, request)
         setTimeout(() => controller.abort(reason), 50)
       })
-      const called = CALLS.listPets(newClient(server), { signal })
+      const called = callExample(newClient(server), 'listPets', { signal })
       await assert.rejects(called, (error) => error === reason)
       assert.equal(server.requests.length, 1)
       assertNothingLeft(signal)
     })
   }
 
-  for (const [operation, call] of Object.entries(CALLS)) {
+  for (const { id: operation } of OPERATIONS) {
+    const call = (petstore: Petstore, options: CallOptions) => callExample(petstore, operation, options)
+
     it(`has a timeout, with an error of its own, and a signal: ${operation}`, async () => {
       await using server = await startOddServer(silent)
       const message = `${operation} took longer than 50 ms.`
@@ -59,12 +56,14 @@ describe('A call', () => {
 
   it('times out while the answer arrives', async () => {
     await using server = await startOddServer(halfAnswered)
-    await assert.rejects(CALLS.listPets(newClient(server), { timeout: 150 }), TimeoutError)
+    await assert.rejects(callExample(newClient(server), 'listPets', { timeout: 150 }), TimeoutError)
   })
 
   it('with a signal that is aborted already sends nothing', async () => {
     await using server = await startOddServer(sending(200, '[]'))
-    await assert.rejects(CALLS.listPets(newClient(server), { signal: AbortSignal.abort() }), { name: 'AbortError' })
+    await assert.rejects(callExample(newClient(server), 'listPets', { signal: AbortSignal.abort() }), {
+      name: 'AbortError',
+    })
     assert.equal(server.requests.length, 0)
   })
 
@@ -77,7 +76,7 @@ describe('A call', () => {
 
   it('refuses a timeout that no timer has', async () => {
     for (const timeout of [0, -1, Number.NaN, Infinity, 2 ** 31]) {
-      await assert.rejects(CALLS.listPets(newClient({}), { timeout }), RangeError)
+      await assert.rejects(callExample(newClient({}), 'listPets', { timeout }), RangeError)
       assert.throws(() => newClient({ timeout }), RangeError)
     }
   })

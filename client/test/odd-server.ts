@@ -2,7 +2,8 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { Petstore, type PetstoreOptions } from '../src/petstore.ts'
+import { OPERATIONS } from '../../src/contract/operations.ts'
+import { type CallOptions, type OperationId, Petstore, type PetstoreOptions } from '../src/petstore.ts'
 
 export interface OddServer extends AsyncDisposable {
   /** Ends in /v1. */
@@ -50,6 +51,15 @@ export function unavailable(retryAfter?: string): Respond {
 /** A client with KEY; without a `baseUrl`, for a `fetch` of the test. */
 export function newClient(options: Partial<PetstoreOptions>): Petstore {
   return new Petstore({ apiKey: KEY, baseUrl: 'http://a.example/v1', onDeprecation: () => {}, ...options })
+}
+
+/** Calls a method with the examples of its operation. */
+export async function callExample(petstore: Petstore, id: OperationId, options: CallOptions = {}): Promise<unknown> {
+  const { parameters, body } = OPERATIONS.find((operation) => operation.id === id)!
+  const given = parameters.filter((parameter) => parameter.in === 'path').map(({ example }) => example)
+  if (body !== undefined) given.push(body.example)
+  else if (parameters.some((parameter) => parameter.in === 'query')) given.push({})
+  return (petstore[id] as (...given: unknown[]) => PromiseLike<unknown>).call(petstore, ...given, options)
 }
 
 export const PET = '{"id":1,"name":"Rex","categoryId":3,"status":"available"}'

@@ -1,6 +1,6 @@
 // Retries: what passes is repeated, and a create happens once, whatever dies in between.
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { after, before as beforeAll, describe, it } from 'node:test'
 import { Folder, makeKey, serve } from '../../test/harness/command.ts'
 import { startCuttingProxy } from '../../test/harness/cutting-proxy.ts'
 import { sqlite } from '../../assurance/harness/engines.ts'
@@ -155,7 +155,7 @@ const OTHERS = {
 }
 
 describe('An operation whose answer is lost', () => {
-  before(() => void Object.assign(OPERATIONS, OTHERS))
+  beforeAll(() => void Object.assign(OPERATIONS, OTHERS))
   after(() => Object.keys(OTHERS).forEach((name) => Reflect.deleteProperty(OPERATIONS, name)))
 
   const lost: Respond = (response) => void response.destroy()

@@ -102,7 +102,7 @@ describeService('Each filter', (service) => {
     )) {
       const { before, ...parameters } = query
       const cursor = before === undefined ? [] : [['cursor', encodeCursor(before)]]
-      const address = `/pets?${new URLSearchParams([...asEntries(parameters), ...cursor])}`
+      const address = `/pets?${new URLSearchParams([...asEntries(parameters), ...cursor] as [string, string][]).toString()}`
       expected.set(address, `[${(await service().store.pets.list(query, 'json')).join()}]`)
     }
     const check = async (address: string) =>

@@ -45,7 +45,7 @@ describeService('An agent', (service) => {
       const required = operation.parameters.filter((parameter) => parameter.required)
       const args = Object.fromEntries(required.map((parameter) => [argumentName(parameter), parameter.example]))
       const { structuredContent } = await agent.call(operation.id, { ...args, ...(operation.body?.example as object) })
-      if (operation.method === 'DELETE') await restoreExample(service())
+      if (operation.method === 'DELETE') await restoreExample(service(), operation)
       const answer = await callExample(service(), operation)
       const direct = answer.status === 204 ? {} : ((await answer.json()) as object)
       const expected: Record<string, unknown> = Array.isArray(direct) ? { items: direct } : { ...direct }

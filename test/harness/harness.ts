@@ -16,7 +16,6 @@ import { ENGINES, type TestEngine } from '../../assurance/harness/engines.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { freePort } from '../../assurance/harness/free-port.ts'
 import { until } from '../../assurance/harness/until.ts'
-import { petRow } from './sample-rows.ts'
 import { Folder, serve } from './command.ts'
 import { WORKERS } from '../run/with-workers.ts'
 
@@ -154,9 +153,22 @@ export function callExample(
   return petstore.call(examplePath(operation), { method, headers, ...content })
 }
 
-/** Puts the animal of the examples back, after an operation that removes it. */
-export async function restoreExample({ store }: Petstore): Promise<void> {
-  await store.records.write(kindOf('pets'), [petRow(1n)])
+/** The path of the list that an operation belongs to, such as /pets for /pets/{petId}, and for /pets/1. */
+export const collectionOf = ({ path }: Pick<Operation, 'path'>) => /^\/\w+/.exec(path)![0]
+
+export function operationAt(path: string, method: Operation['method']): Operation {
+  const found = OPERATIONS.find((operation) => operation.path === path && operation.method === method)
+  assert.ok(found, `tests of what is at ${path} need its ${method}`)
+  return found
+}
+
+/** Puts what the examples name back, after an operation that removes it: like the newest of its list, with the id 1. */
+export async function restoreExample(petstore: Petstore, removed: Pick<Operation, 'path'>): Promise<void> {
+  const collection = collectionOf(removed)
+  const kind = kindOf(collection.slice(1))
+  const newest = async () => (await petstore.store.records.read(kind, undefined, 1000)).at(-1)
+  if ((await newest()) === undefined) await callExample(petstore, operationAt(collection, 'POST'))
+  await petstore.store.records.write(kind, [{ ...(await newest())!, id: 1n }])
 }
 
 /** The `Allow` header at the path of operations, such as `/pets/{petId}`; without a path, that of the server as a whole. */

@@ -14,6 +14,7 @@ export interface JsonSchema {
   minLength?: number
   maxLength?: number
   pattern?: string
+  examples?: unknown[]
   required?: string[]
   properties?: Record<string, JsonSchema>
   items?: JsonSchema
@@ -55,6 +56,81 @@ export function isValid({ components }: Document, schema: JsonSchema, value: unk
   const check = compiled.get(schema) ?? Compile({ ...schema, components } as never)
   compiled.set(schema, check)
   return check.Check(value)
+}
+
+/** Values of a format that are just valid, and some that are not. Of an integer only those that are not. */
+const OF_FORMAT: Record<string, { isValid: (value: unknown) => boolean; values: unknown[] }> = {
+  int64: {
+    isValid: (value) => (typeof value === 'bigint' ? isInt64(value) : Number.isSafeInteger(value)),
+    values: [INT64_MIN, INT64_MAX, INT64_MIN - 1n, INT64_MAX + 1n, 1.5, 10n ** 40n],
+  },
+  date: {
+    isValid: (value) => /^\d{4}-\d\d-\d\d$/.test(String(value)) && isMoment(`${String(value)}T00:00:00Z`),
+    values: [
+      '0001-01-01',
+      '9999-12-31',
+      '2024-02-29',
+      '2026-02-29',
+      '2026-13-01',
+      '20260101',
+      '2026-1-1',
+      '2026-01-01T00:00:00Z',
+    ],
+  },
+  'date-time': {
+    isValid: (value) =>
+      /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:\d\d)$/.test(String(value)) && isMoment(String(value)),
+    values: [
+      '2024-02-29T23:59:59Z',
+      '2026-01-01T00:00:00.5+01:00',
+      '2026-02-29T00:00:00Z',
+      '2026-01-01T25:00:00Z',
+      '2026-01-01T00:00:00',
+      '2026-01-01',
+      '1700000000',
+    ],
+  },
+}
+
+/** Whether the day exists: JavaScript takes 30 February for 2 March. */
+function isMoment(text: string): boolean {
+  const day = new Date(`${text.slice(0, 10)}T00:00:00Z`)
+  return !Number.isNaN(Date.parse(text)) && day.toISOString().startsWith(text.slice(0, 10))
+}
+
+function formatOf({ format }: JsonSchema) {
+  assert.ok(format === undefined || format in OF_FORMAT, `add values of the format ${format} above`)
+  return format === undefined ? undefined : OF_FORMAT[format]
+}
+
+/** Whether a field may have this value by its schema, also where that has a format. */
+export function isAllowed(schema: JsonSchema, value: unknown): boolean {
+  if (typeof value === 'string' && !value.isWellFormed()) return false
+  if (schema.type === 'string' && typeof value !== 'string') return false
+  if (formatOf(schema)?.isValid(value) === false) return false
+  const { title: _title, format: _format, ...rest } = schema as JsonSchema & { title?: string }
+  return Compile(rest as never).Check(typeof value === 'bigint' ? Number(value) : value)
+}
+
+/** Values at and beyond every limit of a schema, and of another type; those of them that it allows are to be kept. */
+export function hostileValues(schema: JsonSchema): unknown[] {
+  const { minLength = 0, maxLength = 0 } = schema
+  const texts = [
+    '',
+    ' ',
+    '\u3000\n',
+    '\0',
+    'a\0',
+    '\ud800',
+    'e\u0301',
+    ' a ',
+    "Robert'); --",
+    '\u001f\u007f',
+    'x'.repeat(9000),
+  ]
+  for (const length of [minLength - 1, minLength, maxLength, maxLength + 1])
+    if (length >= 0) texts.push('x'.repeat(length), '🐈'.repeat(length), ' '.repeat(length))
+  return [...texts, ...(formatOf(schema)?.values ?? []), 1n, 1.5, true, null, [], {}, '1']
 }
 
 /** Fails where the answer is not one that the document describes: its status, media type and body. */

@@ -97,7 +97,7 @@ for (const [file, { render, requestsOf }] of Object.entries(FILES)) {
         )
         for (const [index, { name, method, url, headers, body }] of requests.entries()) {
           const response = await fetch(url, { method, headers, ...(body && { body: edit(body) }) })
-          if (method === 'DELETE') await restoreExample(petstore)
+          if (method === 'DELETE') await restoreExample(petstore, OPERATIONS[index]!)
           assert.equal(response.status, OPERATIONS[index]!.success.status, `${name}: ${await response.text()}`)
         }
       }

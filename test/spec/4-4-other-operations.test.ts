@@ -2,16 +2,19 @@
 import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { describe, it } from 'node:test'
+import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { allowedAt, describeService, expectError, startPetstore } from '../harness/harness.ts'
 import { RawConnection } from '../../assurance/harness/raw-http.ts'
+
+/** As the 404 of another path names them. */
+const ADDRESSES = [...new Set(OPERATIONS.map(({ path }) => `/v1${path}`))].join(', ').replace(/, (?!.*,)/, ' and ')
 
 /** fetch sends no CONNECT and no TRACE; framing.test.ts does. */
 const SENDABLE = METHODS.filter((method) => !['CONNECT', 'TRACE'].includes(method))
 
 describeService('4.4 Other operations', (service) => {
   for (const [path, allow] of Object.entries({
-    '/v1/pets': allowedAt('/pets'),
-    '/v1/pets/1': allowedAt('/pets/{petId}'),
+    ...Object.fromEntries(OPERATIONS.map((operation) => [`/v1${examplePath(operation)}`, allowedAt(operation.path)])),
     '/livez': 'GET, HEAD, OPTIONS',
     '/v1/p%65ts': allowedAt('/pets'),
   })) {
@@ -78,7 +81,7 @@ describeService('4.4 Other operations', (service) => {
     for (const path of ['/v1', '/v1/', '/pets', '/v1/pets/', '/v2/pets'])
       assert.equal(
         await expectError(await fetch(service().url + path), 'unknown_path'),
-        `There is nothing at "${path}"; the operations are at /v1/pets and /v1/pets/{petId}.`,
+        `There is nothing at "${path}"; the operations are at ${ADDRESSES}.`,
       )
   })
 

@@ -146,7 +146,7 @@ for (const engine of ENGINES) {
       const one = (await (await service.call(`/pets/${animals[0]}`)).json()) as Record<string, string>
       assert.equal(one['status'], NEWER[0])
       for (const name of FILTER_NAMES.filter((each) => each !== 'status')) {
-        const found = await service.call(`/pets?${new URLSearchParams({ [name]: one[name]! })}`)
+        const found = await service.call(`/pets?${new URLSearchParams({ [name]: one[name]! }).toString()}`)
         assert.deepEqual(((await found.json()) as object[]).at(-1), one, name)
       }
     })
