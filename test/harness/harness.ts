@@ -176,7 +176,7 @@ export function allowedAt(path?: string): string {
   const methods = OPERATIONS.filter((operation) => path === undefined || operation.path === path).map(
     ({ method }) => method,
   )
-  return [...new Set([...methods, 'HEAD', 'OPTIONS'])].toSorted().join(', ')
+  return [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : []), 'OPTIONS'])].toSorted().join(', ')
 }
 
 /** One running service for a group of cases, on each engine unless the options name one. `service()` gives it inside a case. */

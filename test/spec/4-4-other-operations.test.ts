@@ -7,7 +7,7 @@ import { allowedAt, describeService, expectError, startPetstore } from '../harne
 import { RawConnection } from '../../assurance/harness/raw-http.ts'
 
 /** As the 404 of another path names them. */
-const ADDRESSES = [...new Set(OPERATIONS.map(({ path }) => `/v1${path}`))].join(', ').replace(/, (?!.*,)/, ' and ')
+const ADDRESSES = [...new Set(OPERATIONS.map(({ path }) => `/v1${path}`))].join(' and ')
 
 /** fetch sends no CONNECT and no TRACE; framing.test.ts does. */
 const SENDABLE = METHODS.filter((method) => !['CONNECT', 'TRACE'].includes(method))
