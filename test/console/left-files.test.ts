@@ -43,6 +43,12 @@ const HANG_UPS: Record<string, (connection: RawConnection) => void> = {
   'an end behind requests that wait': ({ socket }) => socket.end(LIVEZ.repeat(5)),
 }
 
+const BREAK_OFFS: ((connection: RawConnection) => void)[] = [
+  ({ socket }) => socket.end(),
+  ({ socket }) => void setTimeout(20).then(() => socket.resetAndDestroy()),
+  (connection) => connection.send('no chunk\r\n'),
+]
+
 const ADMIN = { PETSTORE_ADMIN_PORT: '0' }
 
 describeService(
@@ -144,6 +150,24 @@ describeService(
       uploads.part = read
       assert.equal((await person.get(pages[2]!)).status, 200)
     })
+
+    it('frees the share of its person when its form breaks off, however it does', async () => {
+      const person = await signedIn(service())
+      const types = ['multipart/form-data; boundary=b', 'application/x-www-form-urlencoded']
+      for (const type of types)
+        for (const breakOff of BREAK_OFFS) {
+          const head = `POST ${PAGE} HTTP/1.1\r\nHost: localhost\r\nCookie: ${person.cookie}\r\nContent-Type: ${type}\r\n`
+          for (let time = 0; time < 2; time += 1) {
+            const connection = new RawConnection(service().url)
+            const body = '--b\r\nContent-Disposition: form-data; name="file"; filename="a"\r\n\r\nname'
+            connection.send(`${head}Transfer-Encoding: chunked\r\n\r\n${body.length.toString(16)}\r\n${body}\r\n`)
+            breakOff(connection)
+            await once(connection.socket, 'close')
+          }
+          const isFree = async () => (await person.postFile(PAGE, {}, 'x', 'x.csv')).status === 403
+          await until(isFree, `after ${String(breakOff)}, ${type}`)
+        }
+    })
   },
   { env: ADMIN },
 )
@@ -207,6 +231,7 @@ describe('A file on a slow line', () => {
     await using petstore = await startPetstore({ timeouts })
     const person = await signedIn(petstore)
     assert.equal(await send(petstore, person, rows(100), 5), 303)
-    assert.equal(await send(petstore, person, 'x', 200), 408)
+    for (let time = 0; time < 2; time += 1) assert.equal(await send(petstore, person, 'x', 200), 408)
+    await until(async () => (await person.postFile(PAGE, {}, 'x', 'x.csv')).status === 403, 'its share is free again')
   })
 })

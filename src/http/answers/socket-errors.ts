@@ -31,8 +31,11 @@ export function answerUnparsedRequests(server: Server, record: Recorder, respond
     if (!socket.writable) socket.destroy()
     else if (due === undefined) writeLast(socket, refusal, call, record)
     // Of a request whose body is refused, the headers have been read.
-    else if (!due.req.complete && !due.headersSent) void responder.respond(strayCall(due.req), due, () => refusal)
-    else due.once('close', () => answerInOrder(socket, refusal, call))
+    else if (!due.req.complete && !due.headersSent) {
+      // Whoever reads the body learns that its rest will not come: Node tells nobody once it was answered. Earlier, this would cut off the answer.
+      socket.once('close', () => due.req.destroy(new Error(refusal.message)))
+      void responder.respond(strayCall(due.req), due, () => refusal)
+    } else due.once('close', () => answerInOrder(socket, refusal, call))
   }
 
   /** Returns whether it is too early to give up a request: then looks again later, since Node reports it once. */
