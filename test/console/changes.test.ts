@@ -143,6 +143,14 @@ describeService('Recent changes', (service) => {
 describeService('The history of an animal', (service) => {
   const FORGED = 'Rex; Status: Available → Sold; "; Status: Available → Sold; x'
 
+  it('shows the former name before the new one, also of names that are written from right to left', async () => {
+    const keeper = await signedIn(service())
+    const { id } = (await (await service().add({ name: 'א', categoryId: 3 })).json()) as { id: number }
+    await keeper.fillIn(`/animals/${id}`, { name: 'ב', categoryId: '3', status: 'available' })
+    const names = '<bdi>&quot;א&quot;</bdi><bdi> → </bdi><bdi>&quot;ב&quot;</bdi>'
+    for (const page of [PAGE, `/animals/${id}`]) assert.ok((await keeper.get(page)).body.includes(names), page)
+  })
+
   it('takes no name for another field: not as a step, not as who was first, not as who added it', async () => {
     const { store, account } = service()
     const [manager, keeper] = [await signedInManager(service()), await signedInAs(service(), 'keeper@example.com')]

@@ -111,14 +111,14 @@ describeService('Many animals at once', (service) => {
     await change(ids[1]!, 'pending')
     const { location } = await send(one, fields, ['status', 'pending'])
     const told =
-      /<strong>1 animal<\/strong> left alone.*<bdi>Theirs \(\d+\)<\/bdi>: <bdi>.*Available → Pending<.*busy@example\.com/s
+      /<strong>1 animal<\/strong> left alone.*<bdi>Theirs \(\d+\)<\/bdi>: <bdi.*Available → Pending<.*busy@example\.com/s
     assert.match((await one.get(location!)).body, told)
     assert.deepEqual(await historyOf(ids[1]!), ['Name: "Theirs" → "Changed"; Status: Available → Pending'])
     await change(ids[0]!, 'pending')
     const undone = await undo(one, location!)
     assert.match(
       (await one.get(undone.location!)).body,
-      /<strong>1 animal<\/strong> left alone.*Ours&quot; → &quot;Changed/s,
+      /<strong>1 animal<\/strong> left alone.*Ours&quot;<\/bdi><bdi> → <\/bdi><bdi>&quot;Changed/s,
     )
     assert.equal((await stored(ids))[0], 'pending')
     const [own] = await addAll([{}])

@@ -137,7 +137,10 @@ describeService('A manager', (service) => {
     await expectError(await service().call('/pets', withKey(key)), 'unknown_api_key')
     assert.match((await gone.get('/animals')).location!, /^\/sign-in/)
     assert.match((await new ConsoleClient(url).get(link)).body, GONE)
-    assert.match((await manager.get(animal)).body, /Rexo&quot;<\/bdi> <span class="quiet-text">A deleted account/)
+    assert.match(
+      (await manager.get(animal)).body,
+      /Rexo&quot;<\/bdi><\/bdi> <span class="quiet-text">A deleted account/,
+    )
     assert.match(
       (await manager.get('/account')).body,
       new RegExp(`Account deleted</span> <span[^>]*><bdi>${account.email}`),

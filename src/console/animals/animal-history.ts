@@ -5,7 +5,7 @@ import { petSubject, type RecordedEvent } from '../../store/account-store.ts'
 import { splitDetail, withAddition } from '../../store/pet-changes.ts'
 import type { Addition } from '../../store/pet-columns.ts'
 import type { Removed, Updated } from '../../store/store.ts'
-import { html, type Html, isolated } from '../../http/html/html.ts'
+import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { inWords, labelOf, SHOWN_FIELDS } from './animal-form.ts'
 import { notFoundPage } from '../every-page/problem-pages.ts'
 import { minute } from '../every-page/times.ts'
@@ -134,7 +134,7 @@ export function timeline(changes: readonly Change[], added: Html): Html {
   const shown = changes.slice(0, CHANGES_SHOWN)
   return html`<section aria-labelledby="timeline">
     <h2 id="timeline">Timeline</h2>
-    <ol class="timeline">${shown.map(({ by, at, detail }) => timelineEntry(isolated(detail ?? ''), html`${by}, ${minute(at)}`))}
+    <ol class="timeline">${shown.map(({ by, at, detail }) => timelineEntry(isolatedNames(detail ?? ''), html`${by}, ${minute(at)}`))}
       ${changes.length > CHANGES_SHOWN && html`<li class="quiet-text">Only the newest ${CHANGES_SHOWN} changes are shown.</li>`}
       ${timelineEntry('Added', added)}</ol>
   </section>`

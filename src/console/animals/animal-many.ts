@@ -4,7 +4,7 @@ import { int64FromText } from '../../contract/int64.ts'
 import { PAGE_SIZE } from '../../contract/limits.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
-import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
+import { html, type Html, isolated, isolatedNames, withVisibleControls } from '../../http/html/html.ts'
 import { fingerprintOf } from '../../store/idempotency.ts'
 import { keepingPosition } from './animal-addresses.ts'
 import { textInWords } from './animal-form.ts'
@@ -180,7 +180,7 @@ export async function manyNotice(visit: MemberVisit): Promise<Html | undefined> 
       ${done.length > 0 && html`<p><strong>${counted(done.length, 'animal')}</strong> ${words}${said.to !== '' && html` to ${isolated(to)}`}.</p>`}
       ${done.length + left.length === 0 && html`<p>Nothing was to be changed: either no animal was ticked, or they have that already.</p>`}
       ${left.length > 0 && html`<p><strong>${counted(left.length, 'animal')}</strong> left alone, because somebody was first:</p>`}
-      <ul>${changes.map((newest, nth) => html`<li>${newest ? html`${isolated(newest.subject)}: ${isolated(newest.detail ?? '')} · ${newest.by}, ${minute(newest.at)}` : left[nth]}</li>`)}</ul></div>
+      <ul>${changes.map((newest, nth) => html`<li>${newest ? html`${isolated(newest.subject)}: ${isolatedNames(newest.detail ?? '')} · ${newest.by}, ${minute(newest.at)}` : left[nth]}</li>`)}</ul></div>
     ${
       done.length > 0 &&
       words === DID.changed &&

@@ -3,7 +3,7 @@
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { isSamePet, type Pet, type PetStatus } from '../../contract/pets.ts'
-import { html, type Html, isolated } from '../../http/html/html.ts'
+import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { keepingPosition } from './animal-addresses.ts'
 import { inWords, STATUS_WORDS } from './animal-form.ts'
 import { type Change, CHANGES_SHOWN, difference, lastChangeOf, removedPage, saveChange } from './animal-history.ts'
@@ -114,7 +114,7 @@ export async function stepTaken(visit: MemberVisit, on: On): Promise<Taken | und
 export function overtakenNotice({ query }: MemberVisit, changes: readonly Change[]): Html | false {
   const first = changes.find(({ at }) => String(at) === query.get('overtaken'))
   const what = first
-    ? html`${first.by} changed it first, ${minute(first.at)}: ${isolated(first.detail ?? '')}.`
+    ? html`${first.by} changed it first, ${minute(first.at)}: ${isolatedNames(first.detail ?? '')}.`
     : 'It was changed first.'
   return (
     query.has('overtaken') &&

@@ -4,7 +4,7 @@ import { PAGE_SIZE } from '../../contract/limits.ts'
 import { decodeCursor, encodeCursor } from '../../contract/list-query.ts'
 import { longDate } from '../../contract/operations.ts'
 import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
-import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
+import { emptyState, html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { type ChangePlace, type PetChange, splitDetail } from '../../store/pet-changes.ts'
 import { withQuery } from './animal-addresses.ts'
 import { labelOf, STATUS_WORDS } from './animal-form.ts'
@@ -58,7 +58,7 @@ async function daysOf(visit: MemberVisit, changes: readonly PetChange[]): Promis
   for (const { action, subject, words, added, done } of split) {
     const id = int64FromText(/\((-?\d+)\)$/.exec(subject)?.[1] ?? '')
     const animal = id === undefined ? isolated(subject) : html`<a href="/animals/${id}">${isolated(subject)}</a>`
-    const what = words !== '' && html` · ${isolated(words)}`
+    const what = words !== '' && html` · ${isolatedNames(words)}`
     const addition = added && html`; Added: ${byWhom(added, nameOf)}`
     if (done !== undefined) day = longDate(done.at)
     const entry = timelineEntry(html`${markOf(action, words)} ${animal}${what}${addition}`, byWhom(done, nameOf))

@@ -10,7 +10,7 @@ import { int64FromText } from '../../contract/int64.ts'
 import { FOLDED_ACTIONS, FOLDED_MOST, type FoldedAction, type LogLine } from '../../store/security-log.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { field, form, type Problems, problemSummary } from '../every-page/forms.ts'
-import { html, type Html, isolated } from '../../http/html/html.ts'
+import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { paging } from '../every-page/paging.ts'
 import { tooManyTriesPage, TRY_AGAIN } from '../every-page/problem-pages.ts'
 import { checkPassword, CURRENT_PASSWORD, NEW_PASSWORD, openAs, toSignIn } from './sign-in.ts'
@@ -116,7 +116,7 @@ function logItem(line: LogLine): Html {
     html`<li><span class="mark ${known.kind}">${words}</span> <span class="security-log-subject">${of}</span>
     <span class="quiet-text">${times}, ${entryOf(VIA_WORDS, via) ?? via}</span></li>`
   if (count === 1)
-    return item(known.words, isolated(detail === undefined ? subject : `${subject}: ${detail}`), minute(at))
+    return item(known.words, isolatedNames(detail === undefined ? subject : `${subject}: ${detail}`), minute(at))
   const only = action as FoldedAction
   const words = `${counted(count, FOLDED_WORDS[only])}${count === FOLDED_MOST ? ' or more' : ''}`
   const each = html`${isolated(subject)}, the newest. <a href="${logAddress(id + 1, only)}">Show each</a>`

@@ -35,6 +35,15 @@ export function isolated(text: string): Html {
   return html`<bdi>${parts.map((part, index) => (index % 2 === 0 ? part : html`<span class="control">${codeOf(part)}</span>`))}</bdi>`
 }
 
+/**
+ * Renders the text of a change, in which names are quoted, with a direction for each name: of `"א" → "ב"` as one text, browsers show the
+ * new name first.
+ */
+export function isolatedNames(text: string): Html {
+  const parts = text.split(/("(?:[^"\\]|\\.)*")/).filter((part) => part !== '')
+  return parts.length === 1 ? isolated(text) : html`<bdi dir="ltr">${parts.map(isolated)}</bdi>`
+}
+
 /** Makes bidi controls visible in text that takes no markup, such as the title of a page. */
 export function withVisibleControls(text: string): string {
   return text.replaceAll(BIDI_CONTROLS, (control) => `[${codeOf(control)}]`)
