@@ -68,13 +68,8 @@ export function createOpenapiRoute({ environment, baseUrl, stagingBaseUrl }: Con
     if (kept?.address !== address) {
       const here = { environment, address: ADDRESS }
       template ??= renderOpenapi({ production: baseUrl, staging: stagingBaseUrl, here })
-      kept = {
-        address,
-        answer: rendered(
-          undefined,
-          template.replace(ADDRESS, () => address),
-        ),
-      }
+      const json = template.replace(ADDRESS, () => address)
+      kept = { address, answer: rendered(undefined, json) }
     }
     return answerOrNotModified(call, kept.answer)
   }
