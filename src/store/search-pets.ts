@@ -91,28 +91,22 @@ async function pageByWord(
   const { limit } = query
   const after = query.after?.word === NEWEST_FIRST ? undefined : query.after
   const found = new Map<bigint, Match>()
-  await inSlices(
-    unindexed,
-    (pet) => {
-      const place = placeOf(pet, prefix, query)
-      if (place !== undefined && (after === undefined || comparePlaces(place, after) > 0))
-        found.set(pet.id, { pet, place })
-    },
-    query.signal,
-  )
+  const addUnindexed = (pet: Pet) => {
+    const place = placeOf(pet, prefix, query)
+    if (place !== undefined && (after === undefined || comparePlaces(place, after) > 0))
+      found.set(pet.id, { pet, place })
+  }
+  await inSlices(unindexed, addUnindexed, query.signal)
+  const addIndexed = ({ place, pet }: IndexedWord) => {
+    const own = pet && placeOf(pet, prefix, query)
+    if (own?.word === place.word) found.set(place.id, { pet: pet!, place })
+  }
   let matches: Match[] = []
   let end: Place | undefined = after ?? { word: prefix, id: INT64_MIN }
   // Usually all words of the first read match; if not, one more read bounds the time of the page.
   for (const count of [limit + 1, Math.max(1, EXAMINED - limit - 1)]) {
     const words: IndexedWord[] = await index.words(end, prefix + LAST_CHARACTER, count)
-    await inSlices(
-      words,
-      ({ place, pet }) => {
-        const own = pet && placeOf(pet, prefix, query)
-        if (own?.word === place.word) found.set(place.id, { pet: pet!, place })
-      },
-      query.signal,
-    )
+    await inSlices(words, addIndexed, query.signal)
     end = words.length < count ? undefined : words.at(-1)!.place
     matches = [...found.values()].filter(({ place }) => end === undefined || comparePlaces(place, end) <= 0)
     if (end === undefined || matches.length > limit) break
