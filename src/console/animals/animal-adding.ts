@@ -112,9 +112,7 @@ async function undo(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const [changed] = await visit.store.accounts.changesOf(pet.id, 1)
   const isOwn = (await ownAddition(visit, pet.id)) !== undefined
   const isRemoved = isOwn && changed === undefined && (await removeAnimal(visit, pet)).outcome !== 'conflict'
-  if (isRemoved)
-    return {
-      redirect: withQuery(PATH, { ...Object.fromEntries(visit.query), ...signNotice(visit, { undone: pet.name }) }),
-    }
+  const said = { ...Object.fromEntries(visit.query), ...signNotice(visit, { undone: pet.name }) }
+  if (isRemoved) return { redirect: withQuery(PATH, said) }
   return { redirect: withQuery(`/animals/${pet.id}`, isOwn ? { overtaken: String(changed?.at) } : {}) }
 }

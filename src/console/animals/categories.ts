@@ -106,11 +106,8 @@ async function rename(visit: MemberVisit, category: Category): Promise<Outcome> 
   if (shown !== former) return confirm(visit, category, name, category)
   const problem = categoryNameProblem(name)
   if (problem !== undefined) return wrong(problem)
-  const [accountId, subject, detail] = [
-    who.account.id,
-    `${name} (${number})`,
-    `${JSON.stringify(former)} → ${JSON.stringify(name)}`,
-  ]
+  const [accountId, subject] = [who.account.id, `${name} (${number})`]
+  const detail = `${JSON.stringify(former)} → ${JSON.stringify(name)}`
   const event: AuditEvent = { at: now, accountId, via: 'console', subject, action: 'category.renamed', detail }
   const found = await visit.store.categories.save({ number, name }, former, event)
   // A rename finds no limit in its way.

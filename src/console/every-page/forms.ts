@@ -182,25 +182,23 @@ function fieldsOf(address: string, query: URLSearchParams, token: string | undef
 
 /** Signs the fields for one page only: the path is part of the signed text. */
 function signature(address: string, fields: string, token: string): string {
-  return createHmac('sha256', token)
-    .update(`typed ${address.split('?', 1)[0]} ${fields}`)
-    .digest('base64url')
+  return sign(`typed ${address.split('?', 1)[0]} ${fields}`, token)
+}
+
+function sign(text: string, token: string): string {
+  return createHmac('sha256', token).update(text).digest('base64url')
 }
 
 /** Returns the query of a notice, signed for this browser, so that no other site's link can put words into one. */
 export function signNotice<Said extends Record<string, string>>(visit: Visit, said: Said): Said & { signed: string } {
-  return { ...said, signed: noticeSignature(said, tokenFor(visit)) }
+  return { ...said, signed: sign(`notice ${JSON.stringify(said)}`, tokenFor(visit)) }
 }
 
 /** Returns what `signNotice` has signed, by the same names in the same order; undefined if the address was made up. */
 export function readNotice<Name extends string>({ query, token }: Visit, names: readonly Name[]) {
   const said = Object.fromEntries(names.map((name) => [name, query.get(name) ?? ''])) as Record<Name, string>
   if (token === undefined) return undefined
-  return isEqualInConstantTime(noticeSignature(said, token), query.get('signed') ?? '') ? said : undefined
-}
-
-function noticeSignature(said: Record<string, string>, token: string): string {
-  return createHmac('sha256', token)
-    .update(`notice ${JSON.stringify(said)}`)
-    .digest('base64url')
+  return isEqualInConstantTime(sign(`notice ${JSON.stringify(said)}`, token), query.get('signed') ?? '')
+    ? said
+    : undefined
 }
