@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ENGINES } from '../../assurance/harness/engines.ts'
-import { until } from '../../assurance/harness/until.ts'
 import { EmailTaken } from '../../src/accounts/account-problems.ts'
 import { Accounts } from '../../src/accounts/accounts.ts'
 import type { Account, Role } from '../../src/store/account-store.ts'
@@ -12,7 +11,6 @@ import { ConsoleClient, signedInManager } from '../harness/console-client.ts'
 import { askDatabase } from '../harness/database-schema.ts'
 import { PASSWORD, startPetstore } from '../harness/harness.ts'
 import { commandsOn } from '../harness/in-process-command.ts'
-import { restoreOldDatabase } from '../harness/old-release.ts'
 import { account, addAccount, addKey, event, session } from '../harness/sample-rows.ts'
 import { withStore } from '../harness/with-store.ts'
 
@@ -135,39 +133,6 @@ for (const engine of ENGINES) {
       assert.match(stdout, /one@example\.com .* Manager\n/)
       assert.match(stdout, /two@example\.com .* Member\n/)
     })
-
-    for (const [name, keep, expected] of [
-      ['the only account', 1, 'manager'],
-      ['one of two accounts', 2, 'member'],
-    ] as const) {
-      it(`are upgraded: ${name} becomes a ${expected}`, async () => {
-        await using database = await engine.newEmptyDatabase()
-        await restoreOldDatabase(engine, database.url)
-        await askDatabase(
-          database.url,
-          'DELETE FROM accounts',
-          ...[FIRST_RUN_EMAIL, 'a', 'b']
-            .slice(0, keep + 1)
-            .map(
-              (email, nth) =>
-                `INSERT INTO accounts (id, email, email_folded, password_hash, created_at) VALUES ('${nth}', '${email}', '${email}', 'x', 1)`,
-            ),
-        )
-        const roles = await withStore(database.url, rolesIn)
-        const people = Object.fromEntries(['a', 'b'].slice(0, keep).map((email) => [email, expected]))
-        assert.deepEqual(roles, { 'first-run': 'member', ...people })
-        // What an older instance adds beside this one is a member.
-        await askDatabase(
-          database.url,
-          "INSERT INTO accounts (id, email, email_folded, password_hash, created_at) VALUES ('old', 'old', 'old', 'x', 1)",
-        )
-        assert.equal((await withStore(database.url, rolesIn))['old'], 'member')
-        await using petstore = await startPetstore({ database: database.url })
-        const says = () => petstore.logged.some(({ msg }) => String(msg).includes('petstore account manager EMAIL'))
-        if (keep === 2) await until(says, 'the log says how to name a manager')
-        else assert.ok(!says())
-      })
-    }
 
     it('keep one manager, also when two ask at once to be members or to go', async () => {
       for (const [first, second] of [

@@ -5,12 +5,12 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import type { Check } from '../../src/store/database/check.ts'
 import { Folder, makeKey } from '../harness/command.ts'
-import { askDatabase, MIGRATION_NAMES, readSchema } from '../harness/database-schema.ts'
+import { changedProgram } from '../harness/changed-program.ts'
+import { askDatabase, MIGRATION_NAMES, MIGRATIONS, readSchema } from '../harness/database-schema.ts'
 import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
 import { ENGINES, postgres, sqlite, type TestEngine, withParameters } from '../../assurance/harness/engines.ts'
 import { until } from '../../assurance/harness/until.ts'
 import { type Commands, commandsOn, type InProcessOptions } from '../harness/in-process-command.ts'
-import { restoreOldDatabase } from '../harness/old-release.ts'
 import { withStore } from '../harness/with-store.ts'
 
 /** The server of the tests does not sync. */
@@ -96,11 +96,14 @@ for (const engine of ENGINES) {
     })
 
     it('examines the rest of a database of an earlier release as well', async () => {
-      await using database = await engine.newEmptyDatabase()
-      await restoreOldDatabase(engine, database.url)
-      const { found, names } = await examine(database.url)
-      assert.ok('Schema' in found)
-      assert.ok(names.includes(engine === postgres ? 'Clock' : 'Integrity'))
+      const newest = MIGRATIONS.length
+      await using newer = await changedProgram(newest, `-- compatible from ${newest}\nCREATE TABLE toys (id INTEGER);`)
+      await withDatabase(engine, async (url) => {
+        const { stdout } = await newer.run(['doctor', '--json'], { env: { DATABASE_URL: url } })
+        const { checks } = JSON.parse(stdout) as { checks: Check[] }
+        assert.match(checks.find(({ name }) => name === 'Schema')!.found, /^lacks \d{4}-newer/)
+        assert.ok(checks.some(({ name }) => name === (engine === postgres ? 'Clock' : 'Integrity')))
+      })
     })
 
     it('leaves a database that needs a migration as it is', async () => {

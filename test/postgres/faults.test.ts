@@ -137,7 +137,7 @@ const CASES: Case[] = [
     broken: 'DROP FUNCTION pets_count_change() CASCADE',
     state: 'problem',
     found: /^function pets_count_change is missing$/,
-    fix: /^CREATE OR REPLACE FUNCTION pets_count_change\(\)/,
+    fix: /^CREATE FUNCTION pets_count_change\(\)/,
   },
   {
     what: 'a lost column of keys',

@@ -7,8 +7,10 @@ import { postgres, type TestDatabase } from '../../assurance/harness/engines.ts'
 import { until } from '../../assurance/harness/until.ts'
 import type { Check } from '../../src/store/database/check.ts'
 import { openPostgresStore } from '../../src/store/postgres/postgres-store.ts'
+import { changedProgram } from '../harness/changed-program.ts'
 import { Folder, serve } from '../harness/command.ts'
 import { ConsoleClient } from '../harness/console-client.ts'
+import { MIGRATIONS } from '../harness/database-schema.ts'
 import { PASSWORD, startPetstore } from '../harness/harness.ts'
 import { petstore } from '../harness/in-process-command.ts'
 import { event } from '../harness/sample-rows.ts'
@@ -173,11 +175,14 @@ describe('A role that lacks rights', () => {
 
   it('to migrate is found by doctor, and fails the start in one line', () =>
     withRole(async ({ url, role, run }) => {
-      await run(`${all(role)}; DELETE FROM petstore_migrations WHERE number > 1`)
-      const owned = await examine(url)
-      assert.equal(owned.problem?.name, 'Schema')
-      assert.match(owned.problem.found, /^lacks .*, and the role "shop-.*" does not own its tables$/)
-      assert.match(owned.problem.fix!, /^Migrate as \w+, which does\.$/)
+      await run(all(role))
+      const newest = MIGRATIONS.length
+      await using newer = await changedProgram(newest, `-- compatible from ${newest}\nCREATE TABLE toys (id INTEGER);`)
+      const { stdout } = await newer.run(['doctor', '--json'], { env: { DATABASE_URL: url } })
+      const owned = (JSON.parse(stdout) as { checks: Check[] }).checks.find(({ state }) => state === 'problem')
+      assert.equal(owned?.name, 'Schema')
+      assert.match(owned.found, /^lacks .*, and the role "shop-.*" does not own its tables$/)
+      assert.match(owned.fix!, /^Migrate as \w+, which does\.$/)
       await run(`DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO ${role}`)
       const empty = await examine(url)
       assert.match(empty.problem?.found ?? '', /, and the role "shop-.*" may not create tables$/)

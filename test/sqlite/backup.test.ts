@@ -17,12 +17,11 @@ import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { backUp, restore } from '../../src/store/sqlite/backup.ts'
 import { collect } from '../../assurance/harness/processes.ts'
+import { changedProgram } from '../harness/changed-program.ts'
 import { Folder, makeKey, serve } from '../harness/command.ts'
 import { askDatabase, MIGRATIONS, readSchema } from '../harness/database-schema.ts'
 import { sqlite } from '../../assurance/harness/engines.ts'
-import { startPetstore } from '../harness/harness.ts'
 import { commandsOn } from '../harness/in-process-command.ts'
-import { FIRST_RELEASE, restoreOldDatabase } from '../harness/old-release.ts'
 
 const DATABASE = 'data/petstore.db'
 
@@ -257,22 +256,23 @@ describe('petstore restore', { concurrency: 3 }, () => {
     assert.equal(modeOf(folder, DATABASE), 0o600, 'whatever the mode of the backup')
   })
 
-  it('takes a backup that was made of an earlier release as it was, which the next start upgrades', async () => {
+  it('takes a backup of an earlier release as it was, which the next start of the newer program upgrades', async () => {
+    const newest = MIGRATIONS.length
+    await using newer = await changedProgram(newest, `-- compatible from ${newest}\nCREATE TABLE toys (id INTEGER);`)
     await using old = await sqlite.newEmptyDatabase()
     await using database = await sqlite.newEmptyDatabase()
-    const made = await restoreOldDatabase(sqlite, old.url)
+    await commandsOn(old.url).call(0, 'seed --count 10')
     const schema = await readSchema(old.url)
     const copy = `${old.url.slice('sqlite:'.length)}.copy`
-    await commandsOn(old.url).call(0, `backup ${copy}`)
-    for (const url of [old.url, `sqlite:${copy}`]) assert.deepEqual(await readSchema(url), schema, url)
-    await commandsOn(database.url).call(0, `restore ${copy}`)
-    await using service = await startPetstore({ database: database.url, env: { PETSTORE_ENVIRONMENT: 'staging' } })
-    assert.deepEqual(
-      service.store.opened.migrations,
-      MIGRATIONS.slice(FIRST_RELEASE.schema).map(({ name }) => name),
-    )
-    const listed = await service.call('/pets?limit=100', { headers: { Authorization: `Bearer ${made.key}` } })
-    assert.partialDeepStrictEqual(await listed.json(), JSON.parse(made.pets))
+    for (const [url, words] of [
+      [old.url, ['backup', copy]],
+      [database.url, ['restore', copy]],
+    ] as const)
+      assert.equal((await newer.run([...words], { env: { DATABASE_URL: url } })).code, 0)
+    for (const url of [old.url, `sqlite:${copy}`, database.url]) assert.deepEqual(await readSchema(url), schema, url)
+    const { stderr } = await newer.run(['migrate'], { env: { DATABASE_URL: database.url } })
+    assert.match(stderr, /^Applied to .*-newer\.\n$/)
+    assert.equal((await askDatabase(database.url, 'SELECT name FROM pets')).length, 10)
   })
 
   it('takes a file of 0 bytes in its place, but neither a link to nothing nor a log that has lost its database', async () => {

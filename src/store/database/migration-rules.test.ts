@@ -6,15 +6,7 @@ import { describe, it } from 'node:test'
 import { type Migration, readMigrations } from './migrations.ts'
 
 /** Indexes on PostgreSQL that are built in a transaction although their table is an old one, each with its reason. */
-const BUILT_AT_ONCE: Record<string, string> = {
-  audit_events_by_animal: 'creates write no audit event, so none waits for it',
-  audit_events_by_pet: 'only the console and commands write audit events, so there are few',
-  audit_events_of_pets: 'only the console and commands write audit events, so there are few',
-  audit_events_of_pets_by_account: 'only the console and commands write audit events, so there are few',
-  audit_events_of_sessions: 'creates write no audit event, so none waits for it',
-  accounts_beyond_ascii: 'creates write no account, so none waits for it',
-  accounts_by_age: 'creates write no account, so none waits for it',
-}
+const BUILT_AT_ONCE: Record<string, string> = {}
 
 /** Migrations that only add, but that the program before can't use, each with its reason. */
 const NEEDS_ITS_PROGRAM: Record<string, string> = {}

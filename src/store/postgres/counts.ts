@@ -1,6 +1,6 @@
 // Counts animals by status without reading them all, and without a row that every create must update: `pet_counts` holds the
 // counts of all animals up to `until_id`; the few above it are counted on request. `until_id` follows the ids that are settled
-// (settled-ids.ts). The triggers of migrations/0002-count-lock-order.sql count changes and removals up to it; records.ts counts
+// (settled-ids.ts). The triggers of migrations/0001-first.sql count changes and removals up to it; records.ts counts
 // what a copy writes up to it.
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'

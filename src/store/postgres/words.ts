@@ -7,7 +7,7 @@
 //   copies        write animals with any ids (records.ts), so they set `settled_id` and `until_id` back to the start.
 //
 // A search looks through the newest animals above `settled_id`. If there are more than it looks through, it is not whole, even if
-// `until_id` is above them all: one that was committed late may be among the rest. The triggers of migrations/0004-search.sql
+// `until_id` is above them all: one that was committed late may be among the rest. The triggers of migrations/0001-first.sql
 // note renames in pet_renames; each batch of either pass also corrects the words of some of those.
 import { INT64_MAX } from '../../contract/int64.ts'
 import type { Pet } from '../../contract/pets.ts'

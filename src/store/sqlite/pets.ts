@@ -143,7 +143,7 @@ const WORDS = `
   FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > (?, ?) AND word < ? ORDER BY word, pet_id LIMIT ?)
   LEFT JOIN pets ON pets.id = pet_id ORDER BY word, pet_id`
 
-/** The index of the search. The triggers of migrations/0004-search.sql note renames in pet_renames. */
+/** The index of the search. The triggers of migrations/0001-first.sql note renames in pet_renames. */
 function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
   const prepare = rememberStatements((sql) => prepareRows(db, sql))
 

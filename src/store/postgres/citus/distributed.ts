@@ -32,7 +32,7 @@ export async function pingShards(sql: Database): Promise<number | undefined> {
 
 /**
  * Does the work of the triggers, if there are none, in the transaction that changed this animal to `after`, or removed it: the rules are
- * those of `pets_count_change` in migrations/0002-count-lock-order.sql and `pets_note_rename` in 0004-search.sql. That transaction has a lock
+ * those of `pets_count_change` and `pets_note_rename` in migrations/0001-first.sql. That transaction has a lock
  * on the table, so the triggers are as they were.
  */
 export function* followChanges({ id, name, status }: Pet, after?: NewPet): Statements<void> {

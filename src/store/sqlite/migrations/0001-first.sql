@@ -1,15 +1,25 @@
 -- compatible from 1
 
--- AUTOINCREMENT: an id is never assigned twice, not even after a row was deleted by hand.
+-- AUTOINCREMENT: an id is never assigned twice, not even after a row was deleted by hand. added_by is a key or an account; only pages for
+-- people read it.
 CREATE TABLE pets (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
   category_id INTEGER NOT NULL,
-  status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold'))
+  status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
+  added_at INTEGER,
+  added_by TEXT
 ) STRICT;
 
 -- Covers all columns in the order of a list, so that a page of one status is read from this index alone.
 CREATE INDEX pets_by_status ON pets (status, id, name, category_id);
+
+-- The animals of a category in each status, for the console; the id ends every index.
+CREATE INDEX pets_by_category ON pets (category_id, status);
+
+-- The animals that one account has added in the console: the id of an account is below 'key', that of a key is not. So
+-- creates with a key do not write to it.
+CREATE INDEX pets_added_in_console ON pets (added_by) WHERE added_by < 'key';
 
 -- Maintained by triggers, so that counting never reads the animals.
 CREATE TABLE pet_counts (
@@ -35,13 +45,70 @@ BEGIN
   UPDATE pet_counts SET count = count + 1 WHERE status = new.status;
 END;
 
+-- The words of the animals' names in byte order, for the search. A chore fills it, so that creates do not pay for it.
+CREATE TABLE pet_words (
+  word TEXT NOT NULL,
+  pet_id INTEGER NOT NULL,
+  PRIMARY KEY (word, pet_id)
+) STRICT, WITHOUT ROWID;
+
+-- The words of all animals up to until_id are in pet_words.
+CREATE TABLE pet_words_progress (
+  only_row INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_row = 1),
+  until_id INTEGER NOT NULL
+) STRICT;
+
+INSERT INTO pet_words_progress (until_id) VALUES (-9223372036854775808);
+
+-- The former names of animals whose words in pet_words are out of date. The triggers
+-- also note changes that another program or a person makes by SQL.
+CREATE TABLE pet_renames (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  pet_id INTEGER NOT NULL,
+  name TEXT NOT NULL
+) STRICT;
+
+CREATE TRIGGER pets_rename AFTER UPDATE OF name ON pets WHEN old.name <> new.name
+BEGIN
+  INSERT INTO pet_renames (pet_id, name) VALUES (old.id, old.name);
+END;
+
+CREATE TRIGGER pets_rename_delete AFTER DELETE ON pets
+BEGIN
+  INSERT INTO pet_renames (pet_id, name) VALUES (old.id, old.name);
+END;
+
+-- The names that people give to the numbers of categories. A category without a name has no row.
+CREATE TABLE categories (
+  number INTEGER PRIMARY KEY,
+  name TEXT NOT NULL,
+  name_folded TEXT NOT NULL UNIQUE
+) STRICT;
+
+-- role: what an account may do in the console: 'manager', 'member', or 'keyless' for a member without the right to keys.
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
   email TEXT NOT NULL,
   email_folded TEXT NOT NULL UNIQUE,
   password_hash TEXT NOT NULL,
-  created_at INTEGER NOT NULL
+  created_at INTEGER NOT NULL,
+  role TEXT NOT NULL DEFAULT 'member'
 ) STRICT;
+
+CREATE INDEX accounts_by_age ON accounts (created_at, id);
+
+-- Finds accounts of earlier releases, whose email_folded differs from the address only in case, by an address that looks the same.
+CREATE INDEX accounts_beyond_ascii ON accounts (id) WHERE nullif(rtrim(email_folded, '@.+-_0123456789abcdefghijklmnopqrstuvwxyz') = '', FALSE) IS NULL;
+
+-- Links that managers pass on, by the SHA-256 of their token. A link is removed when it is used. Without an account it is an
+-- invitation, else it sets a new password, and is void if the account has another by now than the one of replaces_hash.
+CREATE TABLE account_links (
+  hash TEXT PRIMARY KEY,
+  account_id TEXT REFERENCES accounts (id) ON DELETE CASCADE,
+  made_by TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  expires_at INTEGER NOT NULL,
+  replaces_hash TEXT
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_keys (
   id TEXT PRIMARY KEY,
@@ -120,6 +187,25 @@ CREATE TABLE audit_events (
 
 CREATE INDEX audit_events_by_account ON audit_events (account_id, id);
 
+-- The changes of an animal by its id, which ends the subject: "Rex (42)", its removal included. Creates write no audit event.
+CREATE INDEX audit_events_by_pet ON audit_events (substr(subject, length(rtrim(subject, '-0123456789)')) + 1), id)
+  WHERE action IN ('pet.changed', 'pet.removed');
+
+-- The changes and removals of animals, newest first, of all accounts and of one.
+CREATE INDEX audit_events_of_pets ON audit_events (id) WHERE action IN ('pet.changed', 'pet.removed');
+CREATE INDEX audit_events_of_pets_by_account ON audit_events (account_id, id) WHERE action IN ('pet.changed', 'pet.removed');
+
+-- When the person of an account was last seen.
+CREATE INDEX audit_events_of_sessions ON audit_events (account_id, id) WHERE action IN ('session.started', 'session.ended');
+
+-- The events of one account that its security log never folds (security-log.ts), newest first: wrong passwords and sign-ins, however many
+-- a stranger causes, are not among them.
+CREATE INDEX audit_events_unfolded ON audit_events (account_id, id) WHERE action NOT IN ('pet.changed', 'pet.removed', 'category.added', 'category.renamed', 'session.started', 'session.refused', 'session.ended');
+
+-- The events of one account by action: counts its wrong passwords and sign-ins between two other events, and the categories that it has
+-- added in a day.
+CREATE INDEX audit_events_by_action ON audit_events (account_id, action, (-id)) WHERE action NOT IN ('pet.changed', 'pet.removed');
+
 CREATE TRIGGER audit_events_no_update BEFORE UPDATE ON audit_events
 BEGIN
   SELECT RAISE(ABORT, 'the audit trail is append-only');
@@ -139,6 +225,25 @@ CREATE TABLE imports (
   rows_total INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- Files that people bring in by the console, kept for an hour in parts. A file without a hash has not arrived completely.
+CREATE TABLE uploads (
+  id TEXT PRIMARY KEY,
+  account_id TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  size INTEGER NOT NULL DEFAULT 0,
+  hash TEXT,
+  created_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX uploads_by_account ON uploads (account_id, created_at);
+
+CREATE TABLE upload_parts (
+  upload_id TEXT NOT NULL REFERENCES uploads (id) ON DELETE CASCADE,
+  number INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  PRIMARY KEY (upload_id, number)
+) STRICT;
 
 -- Facts about the database itself: its environment, and whether it is a copy that was not finished.
 CREATE TABLE store_facts (

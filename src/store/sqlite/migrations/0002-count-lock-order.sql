@@ -1,3 +1,0 @@
--- compatible from 1
-
--- Nothing to change: SQLite has one writer at a time.

@@ -1,5 +1,0 @@
--- compatible from 1
-
--- Finds the changes of an animal by its id, which ends the subject: "Rex (42)".
-CREATE INDEX audit_events_by_animal ON audit_events (substr(subject, length(rtrim(subject, '-0123456789)')) + 1), id)
-  WHERE action = 'pet.changed';
