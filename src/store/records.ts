@@ -77,7 +77,7 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   pet_words: 'derived from the names of animals; the service on the target fills it',
   pet_words_progress: 'belongs to pet_words; writing animals starts it anew',
   pet_renames: 'belongs to pet_words',
-  petstore_migrations: 'describes the schema of the one database',
+  store_migrations: 'describes the schema of the one database',
   store_facts: 'describes the one database; copy-store.ts carries the environment',
   sqlite_sequence: "SQLite's own; the last ids are carried by `raiseLastId`",
 }

@@ -212,38 +212,6 @@ describe('petstore copy', () => {
     assert.equal(failed?.message, 'a\uFFFDb\uFFFD')
   })
 
-  it('is the way out of a partitioned table of animals, which doctor, serve and migrate refuse by name: it reads it, as export does', async () => {
-    await using source = await postgres.newEmptyDatabase()
-    await using target = await postgres.newEmptyDatabase()
-    await withStore(source.url, fill)
-    await askDatabase(
-      source.url,
-      'ALTER TABLE pets RENAME TO former',
-      'ALTER SEQUENCE pets_id_seq RENAME TO former_id_seq',
-      'CREATE TABLE pets (LIKE former INCLUDING ALL) PARTITION BY RANGE (id)',
-      'CREATE TABLE pets_below_2 PARTITION OF pets FOR VALUES FROM (MINVALUE) TO (2)',
-      'CREATE TABLE pets_beyond PARTITION OF pets DEFAULT',
-      'INSERT INTO pets SELECT * FROM former',
-      "SELECT setval('pets_id_seq', (SELECT last_value FROM former_id_seq))",
-      'DROP TABLE former',
-    )
-    const said = /the table of the animals is partitioned.*empty database with the command copy/
-    const commands = commandsOn(source.url)
-    for (const line of ['migrate', 'serve --port 0']) await commands.refused(1, line, said)
-    assert.match(
-      (await commands.call(1, 'doctor')).stdout,
-      /problem +Partitions +the table of the animals is partition.*/,
-    )
-
-    const { stdout } = await commands.call(0, 'export - --format jsonl')
-    assert.equal(stdout.trim().split('\n').length, (await askDatabase(source.url, 'SELECT id FROM pets')).length)
-    assert.equal((await copy(source.url, target.url)).code, 0)
-    assert.deepEqual(
-      await withStore(target.url, everything),
-      await withStore(source.url, everything, { create: false }),
-    )
-  })
-
   it('records the environment of a source that has none yet, and carries it over', async () => {
     await using source = await sqlite.newEmptyDatabase()
     await using target = await sqlite.newEmptyDatabase()

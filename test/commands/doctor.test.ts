@@ -158,7 +158,7 @@ describe('petstore doctor', { concurrency: 3 }, () => {
     closeSync(file)
     await problem(url, 'Integrity', /restore a backup/)
     writeFileSync(path, before)
-    await askDatabase(url, "INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
+    await askDatabase(url, "INSERT INTO store_migrations VALUES (999, 'from the future', 999, '', 0)")
     // Nothing advises to move a whole file away.
     await problem(url, 'Database', /has schema version 999.* The service cannot open it either\.$/)
     const foreign = `sqlite:${folder.at('data/foreign.db')}`

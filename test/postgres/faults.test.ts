@@ -220,7 +220,7 @@ describe('A PostgreSQL', { concurrency: false }, () => {
        UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
        UNION ALL SELECT tgname FROM pg_trigger WHERE NOT tgisinternal
        UNION ALL SELECT 'constraint' FROM pg_constraint WHERE contype IN ('p', 'u', 'f') AND connamespace = 'public'::regnamespace
-         AND conrelid::regclass::text <> 'petstore_migrations'`,
+         AND conrelid::regclass::text <> 'store_migrations'`,
     )
     const expected = [...expectedObjects(readMigrations('store/postgres/migrations/')).keys()]
       .filter((object) => !object.startsWith('column'))

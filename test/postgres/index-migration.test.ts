@@ -27,6 +27,7 @@ const NEWER: readonly Migration[] = [
   number: own.length + index + 1,
   name: `newer-${index + 1}`,
   compatibleFrom: 1,
+  hash: '',
 }))
 const NAMES = NEWER.map(({ name }) => name)
 
@@ -66,7 +67,7 @@ async function findIndex({ sql }: OpenPostgres): Promise<{ oid: number; valid: b
 }
 
 async function appliedNames({ sql }: OpenPostgres): Promise<unknown[]> {
-  const rows = await sql`SELECT name FROM petstore_migrations WHERE number > ${own.length} ORDER BY number`
+  const rows = await sql`SELECT name FROM store_migrations WHERE number > ${own.length} ORDER BY number`
   return rows.map((row) => row['name'])
 }
 

@@ -24,6 +24,7 @@ const NEWER: readonly Migration[] = [
     number: own.length + 1,
     name: 'newer',
     compatibleFrom: 1,
+    hash: '',
     sql: 'ALTER TABLE pets ADD COLUMN nickname TEXT;',
     concurrentIndex: undefined,
   },

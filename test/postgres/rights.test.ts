@@ -71,9 +71,9 @@ describe('A role that lacks rights', () => {
   const cases: [what: string, rights: (role: string) => string, found: RegExp, grants: RegExp][] = [
     [
       'on the table of migrations',
-      (role) => `${all(role)}; REVOKE ALL ON petstore_migrations FROM ${role}`,
-      /^the role "shop-.*" lacks rights on petstore_migrations$/,
-      /^Run as \w+: GRANT SELECT ON public\.petstore_migrations TO "shop-[^"]*"; ALTER DEFAULT PRIVILEGES FOR ROLE \w+ IN SCHEMA public GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO "shop-/,
+      (role) => `${all(role)}; REVOKE ALL ON store_migrations FROM ${role}`,
+      /^the role "shop-.*" lacks rights on store_migrations$/,
+      /^Run as \w+: GRANT SELECT ON public\.store_migrations TO "shop-[^"]*"; ALTER DEFAULT PRIVILEGES FOR ROLE \w+ IN SCHEMA public GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO "shop-/,
     ],
     [
       'on the tables of the search',
@@ -90,8 +90,8 @@ describe('A role that lacks rights', () => {
     [
       'on all tables',
       () => 'SELECT 1',
-      /lacks rights on account_links, .*petstore_migrations/,
-      /GRANT SELECT ON public\.petstore_mig/,
+      /lacks rights on account_links, .*store_migrations/,
+      /GRANT SELECT ON public\.store_mig/,
     ],
     [
       'on the sequence of ids',
@@ -146,14 +146,14 @@ describe('A role that lacks rights', () => {
   it('is told by serve in its log, with what to grant, and serves as soon as that is done', () =>
     withRole(async ({ url, role, run }) => {
       await using folder = await Folder.create()
-      await run(`${all(role)}; REVOKE ALL ON pet_words, petstore_migrations FROM ${role}`)
+      await run(`${all(role)}; REVOKE ALL ON pet_words, store_migrations FROM ${role}`)
       const served = await serve(folder, { env: { DATABASE_URL: url } })
       const ready = async () => (await fetch(`${served.url}/readyz`)).status
       assert.equal(await ready(), 503)
       const line = served.lines.find(({ msg }) => String(msg).startsWith('waiting for the database'))
       assert.equal(line?.['level'], 'error')
       const reason = String(line?.['reason'])
-      assert.match(reason, /lacks rights on pet_words, petstore_migrations\. Run as \w+: GRANT /)
+      assert.match(reason, /lacks rights on pet_words, store_migrations\. Run as \w+: GRANT /)
       await follow(run, reason)
       await until(async () => (await ready()) === 200, 'it is ready')
       served.child.kill('SIGTERM')

@@ -72,7 +72,7 @@ describe('opening PostgreSQL', () => {
       ],
       [
         `ALTER DATABASE ${database} RESET default_transaction_read_only;
-         INSERT INTO petstore_migrations VALUES (99, 'from the future', 99, 0)`,
+         INSERT INTO store_migrations VALUES (99, 'from the future', 99, '', 0)`,
         '',
         /schema version 99, this program knows only up to/,
       ],

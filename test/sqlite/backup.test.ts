@@ -344,7 +344,7 @@ describe('petstore restore', { concurrency: 3 }, () => {
     truncateSync(folder.at('cut.db'), 20_000)
     breakRule(folder.at('broken.db'))
     execFileSync('mkfifo', [folder.at('pipe')])
-    await ask(folder, 'newer.db', "INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
+    await ask(folder, 'newer.db', "INSERT INTO store_migrations VALUES (999, 'from the future', 999, '', 0)")
     const refusals = {
       'none.db': /There is no file none\.db to restore\./,
       pipe: /There is no file pipe to restore\./,

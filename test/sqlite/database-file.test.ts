@@ -87,7 +87,7 @@ describe('A database file', { concurrency: 3 }, () => {
     withSql('id.db', 'PRAGMA application_id = 7')
     withSql('version.db', 'CREATE TABLE x (y); PRAGMA user_version = 1')
     for (const name of ['newer.db', 'cut.db']) await madeDatabase(folder, name)
-    withSql('newer.db', "INSERT INTO petstore_migrations VALUES (999, 'from the future', 999, 0)")
+    withSql('newer.db', "INSERT INTO store_migrations VALUES (999, 'from the future', 999, '', 0)")
     truncateSync(folder.at('cut.db'), 5000)
     const foreign = /is a SQLite database of another program; nothing in it was changed\. Name another file\.\n$/
     const refusals = {

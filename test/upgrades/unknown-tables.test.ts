@@ -12,7 +12,7 @@ import { withStore } from '../harness/with-store.ts'
 
 const UNKNOWN = 'column pets.nickname, table toys'
 const NEWER = [
-  "INSERT INTO petstore_migrations VALUES (999, '0999-newer', 1, 0)",
+  "INSERT INTO store_migrations VALUES (999, '0999-newer', 1, '', 0)",
   'ALTER TABLE pets ADD COLUMN nickname TEXT',
   'CREATE TABLE toys (id INTEGER)',
   'INSERT INTO toys VALUES (1)',

@@ -14,6 +14,7 @@ function migrations(...compatibleFrom: number[]): Migration[] {
     number: index + 1,
     name: `000${index + 1}`,
     compatibleFrom: from,
+    hash: '',
     sql: '',
     concurrentIndex: undefined,
   }))
@@ -38,7 +39,7 @@ describe('Migrations', () => {
     const beside = { 'README.md': '', '0001-first.sql~': '', '.DS_Store': '' }
     const two = read({ '0002-more.sql': CONCURRENT, '0001-first.sql': FIRST, ...beside })
     assert.deepEqual(
-      two.map(({ sql: _sql, ...rest }) => rest),
+      two.map(({ sql: _sql, hash: _hash, ...rest }) => rest),
       [
         { number: 1, name: '0001-first', compatibleFrom: 1, concurrentIndex: undefined },
         { number: 2, name: '0002-more', compatibleFrom: 1, concurrentIndex: 'pets_by_name' },

@@ -12,7 +12,9 @@
 //   `-- concurrently` and one statement, CREATE INDEX CONCURRENTLY, which can't run in a transaction. If it is interrupted,
 //   the next start resumes it. On a new database it runs in the transaction of all others, without CONCURRENTLY.
 // - If only one engine changes, the file of the other engine holds only a comment.
+// - A database records the hash of each migration that made it. Another hash under a number that this program knows is that of a checkout.
 // - New tables and columns are listed in records.ts, in `KINDS` if `petstore copy` copies them, else in `LEFT_BEHIND`.
+import { hash } from 'node:crypto'
 import { listOwnFiles, readOwnFile } from '../../own-files.ts'
 import { CannotOpenStore, type Opened } from '../store.ts'
 
@@ -22,6 +24,8 @@ export interface AppliedMigration {
   name: string
   /** The newest migration that the oldest compatible program knows. */
   compatibleFrom: number
+  /** The SHA-256 of its file. */
+  hash: string
 }
 
 export interface Migration extends AppliedMigration {
@@ -30,7 +34,10 @@ export interface Migration extends AppliedMigration {
   concurrentIndex: string | undefined
 }
 
-export const MIGRATIONS_TABLE = 'petstore_migrations'
+export const MIGRATIONS_TABLE = 'store_migrations'
+
+/** What unpublished checkouts called that table. */
+export const UNPUBLISHED_TABLE = 'petstore_migrations'
 
 /** Returns the migrations in a folder of `src/`, such as `store/sqlite/migrations/`. */
 export function readMigrations(folder: string): Migration[] {
@@ -46,7 +53,7 @@ export function readMigrations(folder: string): Migration[] {
     if (!(compatibleFrom <= number))
       throw new Error(`migration ${file} must begin with "-- compatible from N", where N is at most ${number}`)
     const concurrentIndex = concurrently === undefined ? undefined : indexOf(file, sql)
-    return { number, name: file.replace('.sql', ''), compatibleFrom, sql, concurrentIndex }
+    return { number, name: file.replace('.sql', ''), compatibleFrom, hash: hash('sha256', sql), sql, concurrentIndex }
   })
 }
 
@@ -59,13 +66,15 @@ function indexOf(file: string, sql: string): string {
   return name
 }
 
-/** Returns the migrations that a database lacks; throws `CannotOpenStore` if it has one that is not compatible with this program. */
+/** Returns the migrations that a database lacks; throws `CannotOpenStore` if a checkout made it, or if it has one that is not compatible with this program. */
 export function missingMigrations(
   migrations: readonly Migration[],
   applied: readonly AppliedMigration[],
   database: string,
 ): Migration[] {
   const known = migrations.length
+  if (applied.some(({ number, hash: ofFile }) => number <= known && ofFile !== migrations[number - 1]!.hash))
+    throw unpublished(database)
   const version = Math.max(0, ...applied.map(({ number }) => number))
   if (applied.some(({ number, compatibleFrom }) => number > known && compatibleFrom > known)) {
     throw new CannotOpenStore(
@@ -73,6 +82,13 @@ export function missingMigrations(
     )
   }
   return migrations.slice(version)
+}
+
+/** Returns the refusal of a store that a checkout of before the first release made. */
+export function unpublished(database: string): CannotOpenStore {
+  return new CannotOpenStore(
+    `${database} was made by an unpublished version of this program; nothing was changed. Write its animals to a file with the checkout that made it (petstore export animals.csv), and add them to a new database with this program (petstore import animals.csv): ids are new, and accounts, keys, names of categories and history stay behind.`,
+  )
 }
 
 export function openedBy(applied: readonly Migration[], warnings: readonly string[] = []): Opened {

@@ -10,6 +10,8 @@ import {
   MIGRATIONS_TABLE,
   missingMigrations,
   readMigrations,
+  unpublished,
+  UNPUBLISHED_TABLE,
 } from '../database/migrations.ts'
 import type { Fault } from '../database/check.ts'
 import { CannotOpenStore } from '../store.ts'
@@ -129,42 +131,30 @@ async function resumeIndex(sql: Database, name: string, statement: string): Prom
   await sql.unsafe(statement)
 }
 
-/**
- * Resolves with why the service does not serve this database, undefined if it does: its encoding can't hold every name, or an unreleased
- * version has made a partitioned table.
- */
+/** Resolves with why the service does not serve this database, undefined if it does: its encoding can't hold every name. */
 export async function findUnserved(sql: Database): Promise<(Fault & { name: string }) | undefined> {
-  const [row] = await sql<{ encoding: string; partitioned: boolean }[]>`
-    SELECT current_setting('server_encoding') AS encoding,
-      EXISTS (SELECT FROM pg_class WHERE oid = to_regclass('pets') AND relkind = 'p') AS partitioned`
-  const { encoding, partitioned } = row!
-  if (encoding !== 'UTF8')
-    return {
-      name: 'Encoding',
-      found: `the encoding of the database is ${encoding}, and the service needs UTF8`,
-      fix: "Make another: CREATE DATABASE petstore_utf8 ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0; copy a store from this one into it with the command copy.",
-    }
-  if (!partitioned) return undefined
+  const [{ encoding } = {}] = await sql<{ encoding: string }[]>`SELECT current_setting('server_encoding') AS encoding`
+  if (encoding === 'UTF8') return undefined
   return {
-    name: 'Partitions',
-    found: 'the table of the animals is partitioned, which the service does not support',
-    fix: 'Copy the store into an empty database with the command copy, and use that.',
+    name: 'Encoding',
+    found: `the encoding of the database is ${encoding}, and the service needs UTF8`,
+    fix: "Make another: CREATE DATABASE petstore_utf8 ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0; copy a store from this one into it with the command copy.",
   }
 }
 
-/** Resolves with the migrations that the database lacks; throws `CannotOpenStore` if it is newer than this program and not compatible with it. */
+/** Resolves with the migrations that the database lacks; throws `CannotOpenStore` if a checkout made it, or if it is newer than this program and not compatible with it. */
 export async function lackingMigrations(sql: Database, migrations = MIGRATIONS): Promise<Migration[]> {
   return missingMigrations(migrations, await readApplied(sql), 'The PostgreSQL database')
 }
 
 async function apply(sql: Database, migration: Migration, run: () => Promise<unknown>): Promise<void> {
-  const { number, name, compatibleFrom } = migration
+  const { number, name, compatibleFrom, hash } = migration
   const table = sql(MIGRATIONS_TABLE)
   try {
     await sql`CREATE TABLE IF NOT EXISTS ${table} (
-      number INTEGER PRIMARY KEY, name TEXT NOT NULL, compatible_from INTEGER NOT NULL, applied_at BIGINT NOT NULL)`
+      number INTEGER PRIMARY KEY, name TEXT NOT NULL, compatible_from INTEGER NOT NULL, hash TEXT NOT NULL, applied_at BIGINT NOT NULL)`
     await run()
-    await sql`INSERT INTO ${table} VALUES (${number}, ${name}, ${compatibleFrom}, ${Date.now()})`
+    await sql`INSERT INTO ${table} VALUES (${number}, ${name}, ${compatibleFrom}, ${hash}, ${Date.now()})`
   } catch (error) {
     if (number === 1 && sqlState(error) === DUPLICATE_TABLE)
       throw new CannotOpenStore(
@@ -176,10 +166,23 @@ async function apply(sql: Database, migration: Migration, run: () => Promise<unk
   }
 }
 
-/** Returns an empty list for a new database. Queries the catalogue, because `to_regclass` may answer from the connection's cache. */
+/** Returns an empty list for a new database. */
 async function readApplied(sql: Database): Promise<AppliedMigration[]> {
+  await refuseUnpublished(sql)
+  if (!(await hasTable(sql, MIGRATIONS_TABLE))) return []
+  return sql<
+    AppliedMigration[]
+  >`SELECT number, name, compatible_from AS "compatibleFrom", hash FROM ${sql(MIGRATIONS_TABLE)}`
+}
+
+/** Throws `CannotOpenStore` for the database of a checkout of before the first release. Any role may ask. */
+export async function refuseUnpublished(sql: Database): Promise<void> {
+  if (await hasTable(sql, UNPUBLISHED_TABLE)) throw unpublished('The PostgreSQL database')
+}
+
+/** Queries the catalogue, because `to_regclass` may answer from the connection's cache. */
+async function hasTable(sql: Database, name: string): Promise<boolean> {
   const tables =
-    await sql`SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = ${MIGRATIONS_TABLE}`
-  if (tables.length === 0) return []
-  return sql<AppliedMigration[]>`SELECT number, name, compatible_from AS "compatibleFrom" FROM ${sql(MIGRATIONS_TABLE)}`
+    await sql`SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = current_schema() AND tablename = ${name}`
+  return tables.length > 0
 }

@@ -7,7 +7,7 @@ import { CannotOpenStore, NoDatabase, NoWrites, type OpenOptions, type Store, St
 import { followChanges } from './citus/distributed.ts'
 import { parseConnection } from './pool/connection-settings.ts'
 import { asStoreFailure } from './pool/failures.ts'
-import { findUnserved, migrate } from './migrate.ts'
+import { findUnserved, migrate, refuseUnpublished } from './migrate.ts'
 import { repairIds } from './ids.ts'
 import { findCreateFault, gatherCreates, postgresPets, requireRoom } from './pets.ts'
 import { Pool } from './pool.ts'
@@ -38,6 +38,7 @@ export async function openPostgresStore(
   let applied: Migration[] | undefined
   let warnings: string[]
   try {
+    await pool.read(refuseUnpublished)
     // A command may need less, such as to read.
     const missing = serving && (await pool.read(findMissingRights))
     const lacks = missing && `PostgreSQL: ${missing.found}. ${missing.fix}`

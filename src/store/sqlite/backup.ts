@@ -6,7 +6,7 @@ import { LEFT_BEHIND, titleOf, unknownAmong, whyUnknown } from '../records.ts'
 import { CannotOpenStore, NoDatabase } from '../store.ts'
 import { isReplaceable, reasonOf, writeWholeFile } from '../database/files.ts'
 import { companionsOf, createFile, createFolder, partOfDatabase } from './database-files.ts'
-import { readPragma, refuseForeignFile, requireUsablePath } from './database.ts'
+import { readPragma, refuseForeignFile, refuseUnchanged, requireUsablePath } from './database.ts'
 import { keepDamagedLog } from './keep-log.ts'
 import { explain, isBusy, LOCK_WAIT_MS } from './failures.ts'
 import { APPLICATION_ID, lackingMigrations } from './migrate.ts'
@@ -32,6 +32,7 @@ export async function backUp(
     // Not existsSync: a database that this user may not see is not missing.
     requireUsablePath(path)
     if (statSync(path, { throwIfNoEntry: false }) === undefined) throw new NoDatabase(path)
+    refuseUnchanged(path)
     return await writeWholeFile(asPath(file), (partial) => {
       createFile(partial)
       keepDamagedLog(path, 1, tell)
@@ -77,6 +78,7 @@ export async function restore(file: string, path: string, tell = (_sentence: str
     const partOfBackup = partOfDatabase(path, file)
     if (partOfBackup !== undefined)
       throw new CannotOpenStore(`${path} is ${partOfBackup}; nothing was changed. Name another file with --database.`)
+    refuseUnchanged(file)
     using source = new DatabaseSync(asPath(file), { readOnly: true, timeout: LOCK_WAIT_MS.command })
     requirePetstore(source, file)
     lackingMigrations(source, file)
@@ -87,6 +89,7 @@ export async function restore(file: string, path: string, tell = (_sentence: str
     if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() && !existsSync(path))
       throw new CannotOpenStore(`${path} is a symbolic link to a file that does not exist; nothing was changed.`)
     requireUsablePath(path, true)
+    if (existsSync(path)) refuseUnchanged(path)
     if (existsSync(path)) keepDamagedLog(path, 1, tell)
     if (existsSync(path)) requireUnused(path)
     else for (const companion of companionsOf(path)) rmSync(companion, { force: true })

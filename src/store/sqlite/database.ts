@@ -5,7 +5,7 @@ import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database/database-address.ts'
 import { syncFolder } from '../database/files.ts'
-import { type Migration, openedBy } from '../database/migrations.ts'
+import { type Migration, openedBy, unpublished } from '../database/migrations.ts'
 import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions } from '../store.ts'
 import {
   companionsOf,
@@ -17,7 +17,7 @@ import {
   modeWarnings,
 } from './database-files.ts'
 import { asStoreFailure, explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
-import { APPLICATION_ID, migrate } from './migrate.ts'
+import { APPLICATION_ID, lackingMigrations, migrate, UNPUBLISHED_ID } from './migrate.ts'
 import { keepDamagedLog } from './keep-log.ts'
 import { openToRead } from './open-to-read.ts'
 import { rewriteWal } from './rewrite-wal.ts'
@@ -42,8 +42,9 @@ export function openDatabase(
   let db: DatabaseSync | undefined
   const isFile = path !== IN_MEMORY
   try {
+    const created = isFile && !readOnly ? prepareFile(path, create, lockWaitMs) : undefined
+    if (isFile && created === undefined) refuseUnchanged(path)
     if (readOnly) return { db: openToRead(path), opened: openedBy([]), wal: undefined }
-    const created = isFile ? prepareFile(path, create, lockWaitMs) : undefined
     // A worker opens the database after the first process.
     if (isFile && serving?.checkpoints !== false) keepDamagedLog(path, processes, onWait)
     db = new DatabaseSync(path, { timeout: lockWaitMs })
@@ -65,6 +66,20 @@ export function openDatabase(
       cause: asStoreFailure(error),
       transient: isBusy(error) || isFull(error),
     })
+  }
+}
+
+/**
+ * Throws `CannotOpenStore` for a file that the program does not open, before a connection that writes copies its log to it. What else is
+ * wrong with it is found by that connection.
+ */
+export function refuseUnchanged(path: string): void {
+  try {
+    using db = openToRead(path)
+    refuseForeignFile(db, path)
+    lackingMigrations(db, path)
+  } catch (error) {
+    if (error instanceof CannotOpenStore) throw error
   }
 }
 
@@ -154,7 +169,7 @@ function versionNumber(version: string): number {
 }
 
 /**
- * Refuses a file of another program. Accepts a file that has the application id, or that is still empty. Reads both in one
+ * Refuses a file of another program or an unpublished checkout. Accepts a file that has the application id, or that is still empty. Reads both in one
  * transaction: between two reads, another process that starts at the same time may create the tables.
  */
 export function refuseForeignFile(db: DatabaseSync, path: string): void {
@@ -163,6 +178,7 @@ export function refuseForeignFile(db: DatabaseSync, path: string): void {
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
   db.exec('COMMIT')
   if (applicationId === APPLICATION_ID || (applicationId === 0 && tables === 0)) return
+  if (applicationId === UNPUBLISHED_ID) throw unpublished(path)
   throw new CannotOpenStore(
     `${path} is a SQLite database of another program; nothing in it was changed. Name another file.`,
   )

@@ -10,8 +10,11 @@ import {
 } from '../database/migrations.ts'
 import { explain, isFull } from './failures.ts'
 
-/** "PETS" in ASCII; in the header of a file it marks a petstore database. */
-export const APPLICATION_ID = 0x50455453
+/** "PET1" in ASCII; in the header of a file it marks a petstore database. */
+export const APPLICATION_ID = 0x50455431
+
+/** "PETS": that of unpublished checkouts. */
+export const UNPUBLISHED_ID = 0x50455453
 
 const MIGRATIONS = readMigrations('store/sqlite/migrations/')
 
@@ -37,12 +40,18 @@ export function migrate(db: DatabaseSync, path: string, create: boolean): Migrat
 }
 
 function apply(db: DatabaseSync, path: string, migration: Migration): void {
-  const { number, name, compatibleFrom, sql } = migration
+  const { number, name, compatibleFrom, hash, sql } = migration
   try {
     db.exec(`CREATE TABLE IF NOT EXISTS ${MIGRATIONS_TABLE} (
-      number INTEGER PRIMARY KEY, name TEXT NOT NULL, compatible_from INTEGER NOT NULL, applied_at INTEGER NOT NULL) STRICT`)
+      number INTEGER PRIMARY KEY, name TEXT NOT NULL, compatible_from INTEGER NOT NULL, hash TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT`)
     db.exec(sql)
-    db.prepare(`INSERT INTO ${MIGRATIONS_TABLE} VALUES (?, ?, ?, ?)`).run(number, name, compatibleFrom, Date.now())
+    db.prepare(`INSERT INTO ${MIGRATIONS_TABLE} VALUES (?, ?, ?, ?, ?)`).run(
+      number,
+      name,
+      compatibleFrom,
+      hash,
+      Date.now(),
+    )
   } catch (error) {
     // Waited for, as where no migration is due; a migration that rewrites a large table writes to the disk before its COMMIT.
     if (isFull(error)) throw error
@@ -50,7 +59,7 @@ function apply(db: DatabaseSync, path: string, migration: Migration): void {
   }
 }
 
-/** Returns the migrations that the database lacks; throws `CannotOpenStore` if it is newer than this program and not compatible with it. */
+/** Returns the migrations that the database lacks; throws `CannotOpenStore` if a checkout made it, or if it is newer than this program and not compatible with it. */
 export function lackingMigrations(db: DatabaseSync, path: string): Migration[] {
   return missingMigrations(MIGRATIONS, readApplied(db), path)
 }
@@ -58,6 +67,6 @@ export function lackingMigrations(db: DatabaseSync, path: string): Migration[] {
 /** Returns an empty list for a new database. */
 function readApplied(db: DatabaseSync): AppliedMigration[] {
   if (db.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(MIGRATIONS_TABLE) === undefined) return []
-  const applied = db.prepare(`SELECT number, name, compatible_from AS "compatibleFrom" FROM ${MIGRATIONS_TABLE}`)
+  const applied = db.prepare(`SELECT number, name, compatible_from AS "compatibleFrom", hash FROM ${MIGRATIONS_TABLE}`)
   return applied.all() as unknown as AppliedMigration[]
 }
