@@ -2,7 +2,7 @@
 import type { Filters } from '../contract/list-query.ts'
 import type { Environment } from '../contract/environments.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
-import type { AuditEvent } from './account-store.ts'
+import type { Author } from './account-store.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
 import type { Addition } from './pet-columns.ts'
 import type { PetList } from './pet-list.ts'
@@ -221,16 +221,16 @@ export interface PetStore {
   list(query: PetList): Promise<Pet[]>
 
   /**
-   * Changes an animal if it still equals `expected`, and adds the audit event in the same transaction. After a concurrent
+   * Changes an animal if it still equals `expected`, and adds the audit event, in words, in the same transaction. After a concurrent
    * change nothing is written, and the outcome has the animal as it is now.
    */
-  update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated>
+  update(id: bigint, expected: NewPet, wanted: NewPet, author: Author): Promise<Updated>
 
   /**
    * Removes an animal for good if it still equals `expected`, and adds the audit event in the same transaction: its detail keeps
    * what the animal was. The id is never assigned again, and a replay of the animal's create still gets the first answer.
    */
-  remove(id: bigint, expected: NewPet, event: AuditEvent): Promise<Removed>
+  remove(id: bigint, expected: NewPet, author: Author): Promise<Removed>
 
   /** Resolves with a page of who added, changed and removed animals, newest first. */
   changes(query: ChangeQuery): Promise<PetChanges>
@@ -304,5 +304,5 @@ export type Created =
 
 /** Nothing was written: the animal was changed since, or there is none. */
 export type NotWritten = { outcome: 'conflict'; pet: Pet } | { outcome: 'missing' }
-export type Updated = { outcome: 'updated' } | NotWritten
+type Updated = { outcome: 'updated' } | NotWritten
 export type Removed = { outcome: 'removed' } | NotWritten

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { encodeCursor } from '../../src/contract/list-query.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
-import { petSubject } from '../../src/store/account-store.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
 import { type ConsoleClient, hiddenIn, inWords, signedIn, signedInAs, wordsOf } from '../harness/console-client.ts'
 import { countPets, describeService, type Petstore } from '../harness/harness.ts'
@@ -114,19 +113,18 @@ describeService('An animal in the console', (service) => {
     const client = await signedIn(service())
     const change = async (nth: number) => {
       const [from, to] = [nth, nth + 1].map((added) => ({ ...rex, categoryId: rex.categoryId + BigInt(added) }))
-      const changed = { ...event(service().account.id, 'pet.changed'), subject: petSubject({ id, ...rex }) }
-      await service().store.pets.update(id, from!, to!, { ...changed, detail: `Change ${nth}.` })
+      await service().store.pets.update(id, from!, to!, event(service().account.id))
     }
     for (let nth = 0; nth < 20; nth += 1) await change(nth)
     const all = await client.get(`/animals/${id}`)
-    assert.match(all.body, /Change 0\./)
+    assert.match(all.body, /Category: 3 → 4</)
     assert.doesNotMatch(all.body, /Only the newest/)
     await change(20)
     const { body } = await client.get(`/animals/${id}`)
-    const shown = [...body.matchAll(/<li><bdi>Change (\d+)\./g)].map(([, nth]) => Number(nth))
+    const shown = [...body.matchAll(/<li><bdi>Category: (\d+) → /g)].map(([, nth]) => Number(nth))
     assert.deepEqual(
       shown,
-      Array.from({ length: 20 }, (_, nth) => 20 - nth),
+      Array.from({ length: 20 }, (_, nth) => 23 - nth),
     )
     assert.match(body, /Only the newest 20 changes are shown/)
   })

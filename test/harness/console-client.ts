@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import type { MadeKey } from '../../src/accounts/accounts.ts'
 import { ROUTES } from '../../src/console/console.ts'
-import { labelOf, SHOWN_FIELDS } from '../../src/console/animals/animal-form.ts'
+import { labelOf, SHOWN_FIELDS } from '../../src/contract/pet-words.ts'
 import { Problem } from '../../src/contract/errors.ts'
 import type { FieldName } from '../../src/contract/pets.ts'
 import { makeAccount, PASSWORD, type Petstore } from './harness.ts'

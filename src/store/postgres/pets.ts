@@ -2,11 +2,12 @@
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
 import { FIELD_LIST, idOfRendered, type Pet, renderPet } from '../../contract/pets.ts'
-import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_COLUMNS, petOf } from '../pet-columns.ts'
+import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
 import { SELECT_KEYS } from '../accounts.ts'
 import { IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
 import { listOf, type Page, pagesOfList, type PetList } from '../pet-list.ts'
+import { INSERT_PETS, INSERT_PETS_WITH_IDS, NEW_COLUMNS, NEW_FIELDS, NewRow } from '../pet-writes.ts'
 import { toJson } from '../records.ts'
 import { type Follow, sharedPets } from '../shared-pets.ts'
 import type { Sql } from '../sql.ts'
@@ -42,15 +43,14 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
 
   return {
     async create(newPet, idempotency, addition) {
+      const row = new NewRow(newPet, addition)
       if (idempotency !== undefined)
-        return withFreeIds(pool, () =>
-          pool.writeRepeatable((sql) => insertIdempotently(sql, { newPet, addition }, idempotency)),
-        )
-      return { outcome: 'created', pet: { id: await creates.add({ newPet, addition }), ...newPet } }
+        return withFreeIds(pool, () => pool.writeRepeatable((sql) => insertIdempotently(sql, row, idempotency)))
+      return { outcome: 'created', pet: { id: await creates.add(row), ...newPet } }
     },
 
     async createMany(newPets, addition) {
-      const rows = newPets.map((newPet) => ({ newPet, addition }))
+      const rows = newPets.map((newPet) => new NewRow(newPet, addition))
       await withFreeIds(pool, () => pool.write((sql) => insert(sql, rows)))
     },
 
@@ -116,7 +116,7 @@ const INSERT_IDEMPOTENTLY = `
       WHERE idempotency_records.created_at < $5
     RETURNING pet_id
   )
-  INSERT INTO pets (id, ${NEW_COLUMNS.join()})
+  ${INSERT_PETS_WITH_IDS}
   SELECT pet_id, ${NEW_COLUMNS.map((column, index) => `$${index + 6}::${typeOf(column)}`).join()} FROM claimed
   RETURNING id`
 
@@ -130,7 +130,7 @@ async function insertIdempotently(sql: Database, row: NewRow, idempotency: Idemp
   const { newPet } = row
   const { accountId, key, fingerprint, now, validSince } = idempotency
   try {
-    const parameters = [accountId, key, fingerprint, now, validSince, ...newValuesOf(row)]
+    const parameters = [accountId, key, fingerprint, now, validSince, ...row.values()]
     const [made] = await sql.unsafe<{ id: bigint }[]>(INSERT_IDEMPOTENTLY, parameters, PREPARED)
     if (made !== undefined) return { outcome: 'created', pet: { id: made.id, ...newPet } }
   } catch (error) {
@@ -186,10 +186,8 @@ export function gatherCreates(pool: Pool) {
 }
 
 const NEW = NEW_COLUMNS.join()
-const INSERT_ONE = `INSERT INTO pets (${NEW}) VALUES (${NEW_COLUMNS.map((_, index) => `$${index + 1}`).join()}) RETURNING id`
-const JSON_COLUMNS = [...FIELD_LIST, { name: 'at', column: 'added_at' }, { name: 'by', column: 'added_by' }]
-  .map(({ name, column }) => `"${name}" ${typeOf(column)}`)
-  .join()
+const INSERT_ONE = `${INSERT_PETS} VALUES (${NEW_COLUMNS.map((_, index) => `$${index + 1}`).join()}) RETURNING id`
+const JSON_COLUMNS = NEW_FIELDS.map(({ name, column }) => `"${name}" ${typeOf(column)}`).join()
 
 /** Assigns the ids before the insert, to know the id of each animal. Rows as JSON need no array types of the driver. */
 const INSERT_MANY = `
@@ -198,7 +196,7 @@ const INSERT_MANY = `
     FROM ROWS FROM (json_to_recordset($1::text::json) AS (${JSON_COLUMNS}))
     WITH ORDINALITY AS pet (${NEW}, position)
   ), stored AS (
-    INSERT INTO pets (id, ${NEW}) SELECT id, ${NEW} FROM made
+    ${INSERT_PETS_WITH_IDS} SELECT id, ${NEW} FROM made
   )
   SELECT id FROM made ORDER BY position`
 
@@ -206,16 +204,16 @@ const INSERT_MANY = `
 async function insert(sql: Database, newRows: readonly NewRow[]): Promise<bigint[]> {
   const [text, values] =
     newRows.length === 1
-      ? [INSERT_ONE, newValuesOf(newRows[0]!)]
-      : [INSERT_MANY, [toJson(newRows.map((row) => ({ ...row.newPet, ...row.addition })))]]
+      ? [INSERT_ONE, newRows[0]!.values()]
+      : [INSERT_MANY, [toJson(newRows.map(({ named }) => named))]]
   const rows = await sql.unsafe<{ id: bigint }[]>(text, values, PREPARED)
   return rows.map(({ id }) => id)
 }
 
-const VALUES = newValuesOf({ newPet: { name: 'Rex', categoryId: 1n, status: 'available' } })
+const VALUES = new NewRow({ name: 'Rex', categoryId: 1n, status: 'available' }).values()
 const UNDONE_CREATE = `DO $$ BEGIN
   PERFORM set_config('lock_timeout', '50', TRUE);
-  INSERT INTO pets (${NEW}) VALUES (${VALUES.map((value) => (value === null ? 'NULL' : `'${value}'`)).join()});
+  ${INSERT_PETS} VALUES (${VALUES.map((value) => (value === null ? 'NULL' : `'${value}'`)).join()});
   RAISE SQLSTATE 'PT999';
 END $$`
 

@@ -1,9 +1,10 @@
 // Animals in SQLite: list, create, and the index of the search.
 import type { DatabaseSync } from 'node:sqlite'
 import { FIELD_LIST, idOfRendered, OPTIONAL_FIELDS, type Pet } from '../../contract/pets.ts'
-import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_ROW, petOf } from '../pet-columns.ts'
+import { type ColumnValue, PET_ROW, petOf } from '../pet-columns.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
 import { countsOf, listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
+import { INSERT_PETS, NEW_COLUMNS, NewRow } from '../pet-writes.ts'
 import { indexedWordOf, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
 import { sharedPets } from '../shared-pets.ts'
 import type { Sql } from '../sql.ts'
@@ -19,14 +20,14 @@ const NEW_ROW = `(${NEW_COLUMNS.map(() => '?').join()})`
 function prepareInsert(db: DatabaseSync): (rows: readonly NewRow[]) => { outcome: 'created'; pet: Pet }[] {
   const statements = INSERTED_AT_ONCE.map((count) => {
     const values = Array.from({ length: count }, () => NEW_ROW).join()
-    return { count, statement: prepareExact(db, `INSERT INTO pets (${NEW_COLUMNS.join()}) VALUES ${values}`) }
+    return { count, statement: prepareExact(db, `${INSERT_PETS} VALUES ${values}`) }
   })
   return (rows) => {
     const created: { outcome: 'created'; pet: Pet }[] = []
     while (created.length < rows.length) {
       const { count, statement } = statements.find((each) => each.count <= rows.length - created.length)!
       const batch = rows.slice(created.length, created.length + count)
-      const { lastInsertRowid } = statement.run(...batch.flatMap(newValuesOf))
+      const { lastInsertRowid } = statement.run(...batch.flatMap((row) => row.values()))
       // The ids of a statement are consecutive.
       let id = BigInt(lastInsertRowid) - BigInt(count)
       for (const { newPet } of batch) created.push({ outcome: 'created', pet: { id: (id += 1n), ...newPet } })
@@ -54,27 +55,27 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
   }
 
   /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
-  function insertIdempotently({ newPet, addition }: NewRow, idempotency: Idempotency): Created {
+  function insertIdempotently(row: NewRow, idempotency: Idempotency): Created {
     const { accountId, key, fingerprint, now, validSince } = idempotency
     const record = findRecord.get(accountId, key, validSince) as { fingerprint: Uint8Array; petId: bigint } | undefined
     if (record !== undefined) {
       if (Buffer.compare(fingerprint, record.fingerprint) !== 0) return { outcome: 'mismatch' }
-      return { outcome: 'replayed', pet: { id: record.petId, ...newPet } }
+      return { outcome: 'replayed', pet: { id: record.petId, ...row.newPet } }
     }
-    const created = insert([{ newPet, addition }])[0]!
+    const created = insert([row])[0]!
     keepRecord.run(accountId, key, fingerprint, created.pet.id, now)
     return created
   }
 
   return {
-    create(newPet, idempotency, addition) {
-      const row = { newPet, addition }
+    async create(newPet, idempotency, addition) {
+      const row = new NewRow(newPet, addition)
       if (idempotency === undefined) return transactions.writeTogether<NewRow, Created>(row, insert)
       return transactions.write(() => insertIdempotently(row, idempotency))
     },
 
     createMany: (newPets, addition) =>
-      transactions.write(() => void insert(newPets.map((newPet) => ({ newPet, addition })))),
+      transactions.write(() => void insert(newPets.map((newPet) => new NewRow(newPet, addition)))),
 
     get,
 
