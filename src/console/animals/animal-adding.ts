@@ -97,7 +97,8 @@ async function add(visit: MemberVisit): Promise<Outcome> {
       new FieldProblem('', 'This form is already being processed; send it again in a few seconds.'),
     ])
   const { id } = created.pet
-  if (typed.get('next') !== 'another') return { redirect: `/animals?added=${id}` }
+  if (typed.get('next') !== 'another')
+    return { redirect: withQuery('/animals', signNotice(visit, { added: String(id) })) }
   const { name: _name, ...kept } = Object.fromEntries(FIELD_NAMES.map((name) => [name, String(parsed[name] ?? '')]))
   const added = [...new Set([id, ...addedIds(query)])].slice(0, LISTED).join('.')
   return { redirect: withQuery(PATH, { added, ...kept }) }
