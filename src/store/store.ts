@@ -8,7 +8,6 @@ import type { Addition } from './pet-columns.ts'
 import type { PetList } from './pet-list.ts'
 import type { RecordStore } from './records.ts'
 import type { sharedParts } from './shared-parts.ts'
-import type { CommitStats, ConnectionStats } from './statistics.ts'
 
 export interface Store extends ReturnType<typeof sharedParts> {
   /** What opening the database has done, with warnings for the operator. */
@@ -96,6 +95,31 @@ export class NoWrites extends StoreUnavailable {
  */
 export class CannotCloseStore extends StoreUnavailable {
   override name = 'CannotCloseStore'
+}
+
+/** Commits, and the writes in them. PostgreSQL counts only creates without idempotency key, which share commits. */
+export interface CommitStats {
+  commits: number
+  writes: number
+}
+
+export interface ConnectionStats {
+  inUse: number
+  idle: number
+  /** Connections of overdue writes, kept open until the answer comes. */
+  parked: number
+  waiting: number
+  /** Each server that a connection leads to: more than one after a failover, or if a name leads to several. */
+  servers: readonly DatabaseServer[]
+}
+
+/** What a server of the database says of itself. */
+interface DatabaseServer {
+  host: string
+  role: 'primary' | 'standby'
+  /** Tells it from every other server, whatever its name: when it was started, in microseconds since 1970. */
+  startedAt: string
+  timeline: number | undefined
 }
 
 /** Receives what an engine reports to the operator while it runs; each event is a line of the log. */

@@ -20,8 +20,7 @@
 // - A connection that can't be opened fails no call while others work: the pool uses fewer, and tries one more after a pause.
 //   If none works, the waiting calls are refused, and new calls for a moment too, to spare an unavailable database.
 import { setTimeout } from 'node:timers/promises'
-import type { ConnectionStats } from '../statistics.ts'
-import { NoWrites, type Report, StoreUnavailable } from '../store.ts'
+import { type ConnectionStats, NoWrites, type Report, StoreUnavailable } from '../store.ts'
 import { pingShards } from './citus/distributed.ts'
 import { type Connection, type Database, inTransaction, type Kind, type ServerFacts } from './pool/connection.ts'
 import type { ConnectionSettings } from './pool/connection-settings.ts'

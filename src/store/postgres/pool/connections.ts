@@ -10,8 +10,7 @@
 //   any --> closing   free: it is old or spare; discard: it broke, or is idle beside one that broke or gave no answer; adopt: a new
 //                     primary has replaced its server
 //   any --> gone      it has ended, whatever closed it
-import type { ConnectionStats } from '../../statistics.ts'
-import { type Report, StoreBusy, StoreUnavailable } from '../../store.ts'
+import { type ConnectionStats, type Report, StoreBusy, StoreUnavailable } from '../../store.ts'
 import type { Connection, Kind } from './connection.ts'
 import type { ConnectionSettings } from './connection-settings.ts'
 import { ConnectionStates } from './connection-states.ts'
