@@ -3,6 +3,7 @@ import type { Filters } from '../contract/list-query.ts'
 import type { Environment } from '../contract/environments.ts'
 import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
 import type { Author } from './account-store.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
 import type { Addition } from './pet-columns.ts'
 import type { PetList } from './pet-list.ts'
@@ -283,16 +284,6 @@ export interface FoundPets {
   isCounted: boolean
   /** `word`: by the first matching word in byte order, then by id, because not every match is known. */
   order: 'newest' | 'word'
-}
-
-/** What makes a create safe to repeat: the account's idempotency key, the fingerprint of the animal, and the time. */
-export interface Idempotency {
-  accountId: string
-  key: string
-  fingerprint: Uint8Array
-  now: number
-  /** Records created before this time have expired. */
-  validSince: number
 }
 
 export type Created =

@@ -9,7 +9,8 @@ import { openStore } from '../../src/store/opening/open-store.ts'
 import { kindOf, KINDS } from '../../src/store/records.ts'
 import { type AuditEvent, FAILED_REQUESTS_KEPT, petSubject, type Session } from '../../src/store/account-store.ts'
 import { FOLDED_MOST } from '../../src/store/security-log.ts'
-import type { Idempotency, Store } from '../../src/store/store.ts'
+import type { Idempotency } from '../../src/store/idempotency.ts'
+import type { Store } from '../../src/store/store.ts'
 import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
 import {
   account,
