@@ -2,6 +2,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { CategoryNames } from '../../src/contract/category-name.ts'
+import { describePet } from '../../src/contract/pet-words.ts'
 import { petSubject } from '../../src/store/account-store.ts'
 import { ConsoleClient, inWords, signedIn, signedInAs, signedInManager, wordsOf } from '../harness/console-client.ts'
 import { describeService, PASSWORD } from '../harness/harness.ts'
@@ -40,7 +42,7 @@ describeService('Recent changes', (service) => {
     const { body } = await one.get(PAGE)
     const byKey = (await store.pets.list({ limit: 1 }))[0]!.id
     assert.deepEqual(entriesIn(body), [
-      `Removed Gone (${gone}) · Name: &quot;Gone&quot;; Status: Sold; Category: 3; Added: You, TIME You, TIME`,
+      `Removed Gone (${gone}) · ${describePet(pet, new CategoryNames())}; Added: You, TIME You, TIME`,
       `Sold Gone (${gone}) · Status: Available → Sold keeper@example.com, TIME`,
       `Sold Otto <1> (${otto}) · Name: "Otto <1>" → "Otto (2)"; Status: Available → Sold keeper@example.com, TIME`,
       `Added By key (${byKey}) You, with the key ${apiKey.name}, TIME`,
