@@ -80,6 +80,11 @@ it('The name that is meant is looked for in few steps, however long, alike and m
   }
 })
 
+it('A name of one letter is not suggested for any other letter', () => {
+  const names = new CategoryNames([{ number: 1n, name: 'B' }])
+  assert.match(names.unknown('X'), /"X"\.$/)
+})
+
 it('A text that is too long for a name is not folded: it would take the square of its length', () => {
   const marks = '\u0301\u0323'.repeat(2000)
   const cats = new CategoryNames([{ number: 3n, name: 'Cats' }])

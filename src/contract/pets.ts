@@ -39,6 +39,8 @@ interface Field {
   expected: string
   /** The name of the column, the same in every engine. */
   column: string
+  /** What people call it. */
+  label: string
 }
 
 /**
@@ -59,6 +61,7 @@ export const FIELDS = {
     check: (value) => isName(value),
     expected: `a string of 1 to ${NAME_MAX_LENGTH} characters, not all of them white space, without U+0000 or lone surrogates`,
     column: 'name',
+    label: 'Name',
   },
   categoryId: {
     schema: { ...int64Schema, description: 'Identifier of the category the animal belongs to', examples: [3, 7] },
@@ -67,6 +70,7 @@ export const FIELDS = {
     check: (value) => typeof value === 'bigint',
     expected: `an integer from ${INT64_MIN} to ${INT64_MAX}`,
     column: 'category_id',
+    label: 'Category',
   },
   status: {
     schema: PetStatusSchema,
@@ -75,6 +79,7 @@ export const FIELDS = {
     check: (value) => PET_STATUSES.includes(value as PetStatus),
     expected: `one of ${PET_STATUSES.join(', ')}`,
     column: 'status',
+    label: 'Status',
   },
 } as const satisfies Record<string, Field>
 
@@ -200,6 +205,20 @@ function renderOptional(pet: Pet): string {
   }).join('')
 }
 
-export function idOfRendered(json: string): bigint {
-  return BigInt(json.slice('{"id":'.length, json.indexOf(',')))
+/** Animals as `renderPet` renders them, with commas between them. */
+export interface RenderedPets {
+  json: string
+  count: number
+}
+
+const RENDERED_START = '{"id":'
+
+/** Returns where the last of these animals starts. A name can't contain what is looked for: its quotes are escaped. */
+export function lastRendered(json: string): number {
+  return json.lastIndexOf(RENDERED_START)
+}
+
+/** Returns the id of the rendered animal that starts at `index`. */
+export function idOfRendered(json: string, index: number): bigint {
+  return BigInt(json.slice(index + RENDERED_START.length, json.indexOf(',', index)))
 }

@@ -62,6 +62,9 @@ export interface AuditEvent {
   about?: { accountId: string; detail: string }
 }
 
+/** Who does something, when and from where. */
+export type Author = Pick<AuditEvent, 'at' | 'accountId' | 'via'>
+
 /** An entry as it is read. A newer program may have written an action that this one does not know. */
 export type RecordedEvent = Omit<AuditEvent, 'action' | 'about'> & { action: string }
 

@@ -6,7 +6,7 @@ import { int64FromText } from '../contract/int64.ts'
 import { foldName } from '../contract/text/fold-name.ts'
 import { CATEGORIES_A_DAY, CATEGORIES_MOST } from '../contract/limits.ts'
 import { inSlices } from '../timing.ts'
-import type { AuditEvent } from './account-store.ts'
+import type { AuditEvent, Author } from './account-store.ts'
 import { byAction } from './security-log.ts'
 import { eventStatement, type Row, type Sql } from './sql.ts'
 
@@ -93,7 +93,7 @@ export async function addCategory(
   store: CategoryParts,
   name: string,
   digits: string,
-  by: Pick<AuditEvent, 'at' | 'accountId' | 'via'>,
+  by: Author,
   used: ReadonlySet<bigint> = new Set(),
 ): Promise<Category | FieldProblem> {
   const { names } = await store.categories.names()

@@ -13,7 +13,16 @@
 import { hash } from 'node:crypto'
 import { IDEMPOTENCY } from '../contract/limits.ts'
 import { FIELD_LIST, type FieldName, type NewPet } from '../contract/pets.ts'
-import type { Idempotency } from './store.ts'
+
+/** What makes a create safe to repeat: the account's idempotency key, the fingerprint of the animal, and the time. */
+export interface Idempotency {
+  accountId: string
+  key: string
+  fingerprint: Uint8Array
+  now: number
+  /** Records created before this time have expired. */
+  validSince: number
+}
 
 export const IDEMPOTENCY_KEPT_MS = IDEMPOTENCY.keptHours * 3_600_000
 

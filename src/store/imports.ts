@@ -1,7 +1,7 @@
 // The port for imports of files: how far each has come.
 import type { NewPet } from '../contract/pets.ts'
-import { NEW_COLUMNS, newValuesOf } from './pet-columns.ts'
-import { insertRows, plain, type Sql, type SqlValue } from './sql.ts'
+import { insertPets, NewRow } from './pet-writes.ts'
+import { plain, type Sql, type SqlValue } from './sql.ts'
 
 /** The progress of the import of a file; the import is finished when all rows are done. */
 export interface FileImport {
@@ -80,12 +80,7 @@ export function importStore(sql: Sql): ImportStore {
       return sql.transaction(function* () {
         const values = [rowsDone + rows.length, now, hash, rowsDone, rowsTotal, by ?? null]
         if ((yield [advance, ...values]).count === 0) return false
-        const addition = { at: now, by }
-        yield* insertRows(
-          'pets',
-          NEW_COLUMNS,
-          rows.map((newPet) => newValuesOf({ newPet, addition })),
-        )
+        yield* insertPets(rows.map((newPet) => new NewRow(newPet, { at: now, by })))
         return true
       })
     },

@@ -2,7 +2,7 @@
 import { foldName } from '../contract/text/fold-name.ts'
 import { type Account, type AuditEvent, OF_PETS, type RecordedEvent, type Role } from './account-store.ts'
 import { ADDED_IN_CONSOLE } from './pet-changes.ts'
-import { type LogPage, type LogQuery, securityLog } from './security-log.ts'
+import { type LogPage, securityLog } from './security-log.ts'
 import { changeWithEvent, plain, type Row, type Sql, type Statement } from './sql.ts'
 
 /** The account of the key that a first start prints (cli/commands/serve.ts). Nobody can sign in to it: it is no person, and has no role or link. */
@@ -82,7 +82,7 @@ interface PeopleStore {
   removeLink(hash: string, event: AuditEvent): Promise<boolean>
   /** The account's events, newest first. */
   auditTrail(accountId: string, limit: number): Promise<RecordedEvent[]>
-  securityLog(accountId: string, query: LogQuery): Promise<LogPage>
+  securityLog(accountId: string, before?: number): Promise<LogPage>
   /** Lists the accounts that have added animals in the console, changed or removed some, by email address. */
   authors(): Promise<Account[]>
   /** The changes of an animal by any account, its removal included, newest first. */
@@ -226,7 +226,7 @@ export function peopleStore(sql: Sql): PeopleStore {
     removeLink: (hash, event) => change(event, ['DELETE FROM account_links WHERE hash = $1', hash]),
 
     auditTrail: (accountId, limit) => events('account_id = $1', [accountId], limit),
-    securityLog: (accountId, query) => securityLog(sql, accountId, query),
+    securityLog: (accountId, before) => securityLog(sql, accountId, before),
 
     /** Each is found by an index from the one before: DISTINCT would read every row, and Citus has no recursive queries. */
     async authors() {

@@ -19,23 +19,10 @@ export interface Addition {
 
 /** The columns beside the fields, which only pages for people show. */
 export const ADDITION_ROW = 'added_at,added_by'
-export const NEW_COLUMNS: readonly string[] = [...PET_COLUMNS, 'added_at', 'added_by']
 
 /** Returns the values of `PET_COLUMNS`. */
 export function valuesOf(newPet: NewPet): ColumnValue[] {
   return FIELD_NAMES.map((name) => newPet[name] ?? null)
-}
-
-export interface NewRow {
-  newPet: NewPet
-  addition?: Addition | undefined
-}
-
-/** Returns the values of `NEW_COLUMNS`. */
-export function newValuesOf({ newPet, addition }: NewRow): (ColumnValue | number)[] {
-  const values: (ColumnValue | number)[] = valuesOf(newPet)
-  values.push(addition?.at ?? null, addition?.by ?? null)
-  return values
 }
 
 /** Converts the values of `ADDITION_ROW`; returns undefined if they were not recorded. */

@@ -1,5 +1,5 @@
 // Whole records, for copies: every table that a store keeps, and how its rows are read and written, in the same form for every engine.
-import { NEW_COLUMNS } from './pet-columns.ts'
+import { NEW_COLUMNS } from './pet-writes.ts'
 import { insertRows, type Row, type Sql, type Statements } from './sql.ts'
 
 /** Integers are bigint, so that they stay exact. */

@@ -4,24 +4,17 @@ import { NOT_OF_PETS, type RecordedEvent } from './account-store.ts'
 import { plain, type Sql } from './sql.ts'
 
 /** What is folded, each action by itself: a thousand wrong passwords do not hide a sign-in. */
-export const FOLDED_ACTIONS = ['session.refused', 'session.started', 'session.ended'] as const
+const FOLDED_ACTIONS = ['session.refused', 'session.started', 'session.ended'] as const
 export type FoldedAction = (typeof FOLDED_ACTIONS)[number]
 
 /** Where counting stops: this count means "1,000 or more". */
 export const FOLDED_MOST = 1000
 
-/** How many events that are not folded a page has, or folded ones of an action that is shown by itself. */
+/** How many events that are not folded a page has. */
 const PAGE = 20
 
 /** The newest of `count` events, the oldest of which is from `since`. Only folded ones are more than one. */
 export type LogLine = RecordedEvent & { id: number; count: number; since: number }
-
-export interface LogQuery {
-  /** The `next` of the page before. */
-  before?: number | undefined
-  /** Shows the events of this action, each by itself. */
-  only?: FoldedAction | undefined
-}
 
 export interface LogPage {
   /** Newest first. */
@@ -45,18 +38,14 @@ export function byAction(columns: string, action: string, above: string, below: 
     AND -id < -CAST(${above} AS BIGINT) AND -id > -CAST(${below} AS BIGINT) ORDER BY -id LIMIT ${limit}`
 }
 
-export async function securityLog(sql: Sql, accountId: string, { before, only }: LogQuery): Promise<LogPage> {
-  const end = before ?? Number.MAX_SAFE_INTEGER
-  const columns = `${EVENT}, at AS since, 1 AS count`
-  const select =
-    only === undefined
-      ? `SELECT ${columns} FROM audit_events WHERE account_id = $1 AND id < $2 AND ${UNFOLDED} ORDER BY id DESC LIMIT ${PAGE + 1}`
-      : byAction(columns, '$3', '0', '$2', PAGE + 1)
-  const found = (await sql.read(select, accountId, end, ...(only === undefined ? [] : [only]))).map(plain) as LogLine[]
+/** `before` is the `next` of the page before. */
+export async function securityLog(sql: Sql, accountId: string, before = Number.MAX_SAFE_INTEGER): Promise<LogPage> {
+  const select = `SELECT ${EVENT}, at AS since, 1 AS count FROM audit_events
+    WHERE account_id = $1 AND id < $2 AND ${UNFOLDED} ORDER BY id DESC LIMIT ${PAGE + 1}`
+  const found = (await sql.read(select, accountId, before)).map(plain) as LogLine[]
   const lines = found.slice(0, PAGE)
   const next = found.length > PAGE ? lines.at(-1)!.id : undefined
-  if (only !== undefined) return { lines, next }
-  const ends = [end, ...lines.map(({ id }) => id), ...(next === undefined ? [0] : [])]
+  const ends = [before, ...lines.map(({ id }) => id), ...(next === undefined ? [0] : [])]
   const gaps = ends.slice(1).map((above, nth) => ({ above, below: ends[nth] }))
   const folded = await readFolded(sql, accountId, gaps)
   return { lines: [...lines, ...folded].toSorted((one, other) => other.id - one.id), next }

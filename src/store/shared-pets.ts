@@ -1,11 +1,12 @@
 // What both engines do alike with animals, by statements that both understand: changes and removals of those that nobody else has
 // changed since, and what need not be fast.
 import { isSamePet, type NewPet, type Pet } from '../contract/pets.ts'
-import type { AuditEvent } from './account-store.ts'
-import { type Addition, PET_COLUMNS, valuesOf } from './pet-columns.ts'
+import type { Author } from './account-store.ts'
+import type { Addition } from './pet-columns.ts'
 import { COUNT_IN_CATEGORY, countsOf } from './pet-list.ts'
+import { changePet, removePet } from './pet-writes.ts'
 import { searchPets, type WordIndex } from './search-pets.ts'
-import { eventStatement, plain, type Sql, type Statements } from './sql.ts'
+import { plain, type Sql, type Statements } from './sql.ts'
 import type { NotWritten, PetStore } from './store.ts'
 
 /** How many idempotency records are purged in one transaction, which creates may have to wait for. */
@@ -14,19 +15,14 @@ const PURGED_AT_ONCE = 1000
 /** What else an engine does, in the same transaction, when an animal was changed to `after`, or removed. */
 export type Follow = (former: Pet, after?: NewPet) => Statements<void>
 
-/** The parameters are the id, the values that are expected, and then those that are wanted. */
-const IS_SAME = `id = $1 AND ${PET_COLUMNS.map((column, index) => `${column} IS NOT DISTINCT FROM $${index + 2}`).join(' AND ')}`
-const WANTED = PET_COLUMNS.map((column, index) => `${column} = $${PET_COLUMNS.length + index + 2}`).join()
-
 export function sharedPets(sql: Sql, get: PetStore['get'], words: WordIndex, follow?: Follow) {
   /** Writes the animal as `after`, or removes it, with the audit event, if it equals `expected`. Resolves with undefined then. */
-  async function write(id: bigint, expected: NewPet, after: NewPet | undefined, event: AuditEvent) {
-    const change = `${after === undefined ? 'DELETE FROM pets' : `UPDATE pets SET ${WANTED}`} WHERE ${IS_SAME}`
-    const values = [...valuesOf(expected), ...(after === undefined ? [] : valuesOf(after))]
+  async function write(id: bigint, expected: NewPet, after: NewPet | undefined, author: Author) {
+    const former = { ...expected, id }
     const isWritten = await sql.transaction(function* () {
-      if ((yield [change, id, ...values]).count === 0) return false
-      if (follow !== undefined) yield* follow({ ...expected, id }, after)
-      yield eventStatement(event)
+      const written = after === undefined ? removePet(former, author) : changePet(former, after, author)
+      if (!(yield* written)) return false
+      if (follow !== undefined) yield* follow(former, after)
       return true
     })
     if (isWritten) return undefined
@@ -34,7 +30,7 @@ export function sharedPets(sql: Sql, get: PetStore['get'], words: WordIndex, fol
     if (pet === undefined) return { outcome: 'missing' } satisfies NotWritten
     if (!isSamePet(pet, expected)) return { outcome: 'conflict', pet } satisfies NotWritten
     // The animal was changed and changed back in between.
-    return write(id, expected, after, event)
+    return write(id, expected, after, author)
   }
 
   return {
@@ -44,8 +40,9 @@ export function sharedPets(sql: Sql, get: PetStore['get'], words: WordIndex, fol
       return row && (plain(row) as Addition)
     },
 
-    update: async (id, expected, wanted, event) => (await write(id, expected, wanted, event)) ?? { outcome: 'updated' },
-    remove: async (id, expected, event) => (await write(id, expected, undefined, event)) ?? { outcome: 'removed' },
+    update: async (id, expected, wanted, author) =>
+      (await write(id, expected, wanted, author)) ?? { outcome: 'updated' },
+    remove: async (id, expected, author) => (await write(id, expected, undefined, author)) ?? { outcome: 'removed' },
 
     search: (query) => searchPets(words, query),
 

@@ -1,8 +1,9 @@
 // The interface that the service requires of a database engine. SQLite and PostgreSQL implement it; one suite tests both.
-import type { Filters } from '../contract/list-query.ts'
+import type { Filters, ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/environments.ts'
-import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
-import type { AuditEvent } from './account-store.ts'
+import type { NewPet, Pet, PetStatus, RenderedPets } from '../contract/pets.ts'
+import type { Author } from './account-store.ts'
+import type { Idempotency } from './idempotency.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
 import type { Addition } from './pet-columns.ts'
 import type { PetList } from './pet-list.ts'
@@ -214,23 +215,22 @@ export interface PetStore {
 
   /**
    * Resolves with at most `limit` animals that pass the filters, by id descending: those with the highest ids, the highest below
-   * `before`, or the lowest above `after`. A query has at most one of these two. As JSON, resolves with each animal as `renderPet`
-   * renders it.
+   * `before`, or the lowest above `after`. A query has at most one of these two. As JSON, it takes what the API can ask for.
    */
-  list(query: PetList, as: 'json'): Promise<string[]>
+  list(query: Omit<ListQuery, 'after'>, as: 'json'): Promise<RenderedPets>
   list(query: PetList): Promise<Pet[]>
 
   /**
-   * Changes an animal if it still equals `expected`, and adds the audit event in the same transaction. After a concurrent
+   * Changes an animal if it still equals `expected`, and adds the audit event, in words, in the same transaction. After a concurrent
    * change nothing is written, and the outcome has the animal as it is now.
    */
-  update(id: bigint, expected: NewPet, wanted: NewPet, event: AuditEvent): Promise<Updated>
+  update(id: bigint, expected: NewPet, wanted: NewPet, author: Author): Promise<Updated>
 
   /**
    * Removes an animal for good if it still equals `expected`, and adds the audit event in the same transaction: its detail keeps
    * what the animal was. The id is never assigned again, and a replay of the animal's create still gets the first answer.
    */
-  remove(id: bigint, expected: NewPet, event: AuditEvent): Promise<Removed>
+  remove(id: bigint, expected: NewPet, author: Author): Promise<Removed>
 
   /** Resolves with a page of who added, changed and removed animals, newest first. */
   changes(query: ChangeQuery): Promise<PetChanges>
@@ -285,16 +285,6 @@ export interface FoundPets {
   order: 'newest' | 'word'
 }
 
-/** What makes a create safe to repeat: the account's idempotency key, the fingerprint of the animal, and the time. */
-export interface Idempotency {
-  accountId: string
-  key: string
-  fingerprint: Uint8Array
-  now: number
-  /** Records created before this time have expired. */
-  validSince: number
-}
-
 export type Created =
   | { outcome: 'created' | 'replayed'; pet: Pet }
   /** The idempotency key was used for another animal. */
@@ -304,5 +294,5 @@ export type Created =
 
 /** Nothing was written: the animal was changed since, or there is none. */
 export type NotWritten = { outcome: 'conflict'; pet: Pet } | { outcome: 'missing' }
-export type Updated = { outcome: 'updated' } | NotWritten
+type Updated = { outcome: 'updated' } | NotWritten
 export type Removed = { outcome: 'removed' } | NotWritten

@@ -38,6 +38,14 @@ const headerValue = fc.string({
     .map((code) => String.fromCharCode(code)),
 })
 
+/**
+ * A part of an address. To make fast-check's own `webQueryParameters` takes a second of CPU in one piece, in which the service of this
+ * process does nothing: on a busy machine it refused what waited for the disk meanwhile.
+ */
+const partOfAddress = (plain: string) =>
+  fc.string({ unit: fc.oneof(fc.constantFrom(...plain), codePoint.map(encodeURIComponent)), size: 'medium' })
+const PLAIN = "abyzABYZ0189-._~!$&'()*+,;=:@"
+
 describe('openapi.json', () => {
   it('is not stale: npm run openapi writes it', () => {
     assert.equal(readFileSync(new URL('../../openapi.json', import.meta.url), 'utf8'), renderOpenapi())
@@ -226,10 +234,10 @@ describeService('The document', (service) => {
   })
 
   it('is held to whatever the query, the id and the conditions are', async () => {
-    const query = fc.webQueryParameters()
+    const query = partOfAddress(`${PLAIN}/?`)
     const id = fc.oneof(
       fc.bigInt().map(String),
-      fc.webSegment({ size: 'medium' }).filter((text) => text !== '' && !/^(?:\.|%2e){1,2}$/i.test(text)),
+      partOfAddress(PLAIN).filter((text) => text !== '' && !/^(?:\.|%2e){1,2}$/i.test(text)),
     )
     await fc.assert(
       fc.asyncProperty(query, id, headerValue, async (search, petId, ifNoneMatch) => {

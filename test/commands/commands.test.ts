@@ -59,6 +59,31 @@ describe('petstore', { concurrency: 3 }, () => {
       )
   })
 
+  it('prints JSON and nothing else on standard output with --json: every command that has it, as its help calls it', async () => {
+    await using folder = await Folder.create()
+    folder.write('animals.csv', 'name,categoryId\nRex,3\n')
+    const withJson = COMMANDS.filter(({ options }) => 'json' in options)
+    const others = COMMANDS.filter((command) => !withJson.includes(command))
+    assert.deepEqual(new Set(others.map(({ name }) => name)), new Set(['serve', 'health', 'mcp', 'openapi']))
+    // After these the others are refused.
+    const last = ['account remove', 'environment set']
+    for (const { name, examples } of withJson.toSorted(
+      (one, other) => last.indexOf(one.name) - last.indexOf(other.name),
+    )) {
+      const line = examples[0]!.replace(/^petstore | --json|postgres:\S+/g, (text) =>
+        text.startsWith('po') ? 'sqlite:copied.db' : '',
+      )
+      const words = { restore: ' --database sqlite:restored.db', export: ' --force' }[name] ?? ''
+      const password = /^account (?:create|password)/.test(name) ? ' --password-stdin' : ''
+      const { code, stdout, stderr } = await folder.commands.run(`${line}${words}${password} --json`, {
+        input: PASSWORD,
+      })
+      if (name === 'distribute') assert.deepEqual([code, stdout], [1, ''], 'only PostgreSQL can')
+      else assert.equal(code, 0, line + stderr)
+      if (stdout !== '' || name !== 'distribute') JSON.parse(stdout)
+    }
+  })
+
   it('names itself in hints as it was called', async () => {
     await using folder = await Folder.create([BIN])
     const { stderr } = await folder.run(['purr'], { env: { PATH: process.env['PATH']! } })

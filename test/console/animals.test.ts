@@ -159,15 +159,17 @@ describeService('The animals in the console', (service) => {
     const client = await signedIn(service())
     const { location } = await client.fillIn('/animals/new', { name: 'Fresh', categoryId: '7' })
     const { body } = await client.get(location!)
-    const id = location!.split('=')[1]!
+    const id = /added=(\d+)/.exec(location!)![1]!
     assert.match(
       body,
       new RegExp(`role="status"><bdi>Fresh</bdi> added \\(${id}\\)\\.\\s*<a href="/animals/new">Add another`),
     )
     assert.match(body, /<tr class="fresh">\s*<th scope="row"><a href="\/animals\/\d+"><bdi>Fresh</)
     assert.equal(body.split('class="fresh"').length, 2)
-    const elsewhere = await client.get(`/animals?status=sold&added=${id}`)
+    const elsewhere = await client.get(`${location!}&status=sold`)
     assert.match(elsewhere.body, new RegExp(`Animal added \\(${id}\\)`), 'also if the page does not have it')
+    for (const made of [`added=${id}`, location!.split('?')[1]!.replace(id, '999')])
+      assert.doesNotMatch((await client.get(`/animals?${made}`)).body, / added \(/, 'an address that somebody made up')
     assert.equal((await service().store.pets.get(BigInt(id)))?.status, 'available')
   })
 

@@ -171,10 +171,10 @@ describeService('The forms of the console', (service) => {
       const typed = { name: 'Twice', categoryId: '9223372036854775807', status: 'pending' }
       const fields = { ...(await client.hiddenFields(NEW)), ...typed }
       const [first, second] = await Promise.all([client.post(NEW, fields), client.post(NEW, fields)])
-      const [, id = ''] = /^\/animals\?added=(\d+)$/.exec(first.location!) ?? []
+      const [, id = ''] = /^\/animals\?added=(\d+)&signed=/.exec(first.location!) ?? []
       assert.equal(second.location, first.location)
       const changed = await client.post(NEW, { ...fields, name: 'Other' })
-      assert.match(changed.location ?? '', /^\/animals\?added=\d+$/)
+      assert.match(changed.location ?? '', /^\/animals\?added=\d+&signed=/)
       await client.fillIn(NEW, typed)
       assert.equal(await countPets(service()), before + 3)
       const stored = { id: BigInt(id), name: 'Twice', categoryId: 9223372036854775807n, status: 'pending' }

@@ -5,15 +5,7 @@ import { describe, it } from 'node:test'
 import { SESSION_IDLE_MS } from '../../src/accounts/sessions.ts'
 import type { AuditEvent } from '../../src/store/account-store.ts'
 import { until } from '../../assurance/harness/until.ts'
-import {
-  ConsoleClient,
-  hiddenIn,
-  MEMBER_PAGES,
-  signedIn,
-  signedInAs,
-  unescaped,
-  withKey,
-} from '../harness/console-client.ts'
+import { ConsoleClient, hiddenIn, MEMBER_PAGES, signedIn, signedInAs, withKey } from '../harness/console-client.ts'
 import { cpuTime } from '../harness/cpu-time.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { describeService, makeCostlyAccount, PASSWORD, startPetstore } from '../harness/harness.ts'
@@ -226,7 +218,7 @@ describeService(
       )
     })
 
-    it('keeps a key of a thief on the first page of the security log, past any number of wrong passwords and sign-ins, and shows each of those', async () => {
+    it('keeps a key of a thief on the first page of the security log, past any number of wrong passwords and sign-ins', async () => {
       const email = 'robbed@example.com'
       const client = await signedInAs(service(), email)
       await client.generateKey('backdoor')
@@ -246,27 +238,9 @@ describeService(
       const first = await client.get('/account')
       assert.match(
         textOf(first.body),
-        /^[^:]* 30 sign-ins .*192\.0\.2\.30 , the newest\. +Show each .* 30 wrong passwords .* Key generated +backdoor .* Signed in .* Account created /,
+        /^[^:]* 30 sign-ins .*192\.0\.2\.30 , the newest .* 30 wrong passwords .* Key generated +backdoor .* Signed in .* Account created /,
       )
-      const [, each] = /30 wrong passwords.*?<a href="([^"]*)">Show each/s.exec(first.body)!
-      const pages = [await client.get(unescaped(each!))]
-      assert.match(pages[0]!.body, /Only wrong passwords\./)
-      const [, older] = /rel="next" href="([^"]*)">Older/.exec(pages[0]!.body)!
-      pages.push(await client.get(unescaped(older!)))
-      const from = pages.flatMap(({ body }) =>
-        [...textOf(body).matchAll(/192\.0\.2\.(\d+)/g)].map(([, nth]) => Number(nth)),
-      )
-      assert.deepEqual(
-        from,
-        Array.from({ length: 30 }, (_, nth) => 30 - nth),
-      )
-      for (const query of [
-        'before=x',
-        'before=-1',
-        'before=99999999999999999999',
-        'only=key.created',
-        'only=constructor',
-      ])
+      for (const query of ['before=x', 'before=-1', 'before=99999999999999999999'])
         assert.match((await client.get(`/account?${query}`)).body, /30 wrong passwords/, query)
     })
 

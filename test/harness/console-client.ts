@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import type { MadeKey } from '../../src/accounts/accounts.ts'
 import { ROUTES } from '../../src/console/console.ts'
+import { labelOf, SHOWN_FIELDS } from '../../src/contract/pet-words.ts'
 import { Problem } from '../../src/contract/errors.ts'
+import type { FieldName } from '../../src/contract/pets.ts'
 import { makeAccount, PASSWORD, type Petstore } from './harness.ts'
 
 /** The addresses that show no page, or one that needs a link or a manager. */
@@ -136,6 +138,20 @@ export function unescaped(text: string): string {
 }
 
 /** What is wrong with the fields of a form, as the page says it beside each of them. */
+/** What a person reads, with TIME for each time. */
+export function wordsOf(body: string): string {
+  return unescaped(body.replaceAll(/<time.*?<\/time>/g, 'TIME').replaceAll(/<[^>]*>/g, ''))
+}
+
+/** The words for an animal that has only these fields, in the order of the console: each after its label, as in the history, or alone. */
+export function inWords(
+  words: Partial<Record<FieldName, string>>,
+  labels: 'with labels' | 'alone' = 'with labels',
+): string {
+  const shown = SHOWN_FIELDS.map((name) => (labels === 'alone' ? '' : `${labelOf(name)}: `) + (words[name] ?? '–'))
+  return shown.join(labels === 'alone' ? ' ' : '; ')
+}
+
 export function problemsIn(body: string): string[] {
   return [...body.matchAll(/<p class="problem" id="\w+-problem">([^<]*)<\/p>/g)].map(([, text]) => unescaped(text!))
 }

@@ -159,6 +159,21 @@ describe('Imports', () => {
     }
   })
 
+  it('leave writes of animals and their events to one file, so that no way in or out lacks limits or words', () => {
+    const writes = (target: string) => {
+      const pattern = new RegExp(String.raw`\b(?:INTO|DELETE FROM|UPDATE)\s+${target}|insertRows\(\s*${target}`, 'i')
+      return files.filter((file) => pattern.test(textOf(file))).toSorted()
+    }
+    assert.deepEqual(writes(String.raw`(?:'|"|public\.)?pets\b`), ['store/pet-writes.ts'])
+    // Any table: whole records of copies, and the table of migrations.
+    const anyTable = ['store/postgres/migrate.ts', 'store/records.ts', 'store/sql.ts', 'store/sqlite/migrate.ts']
+    assert.deepEqual(writes(String.raw`(?:\$\{|name\b)`), anyTable)
+    assert.deepEqual(
+      files.filter((file) => /action: 'pet\./.test(textOf(file))),
+      ['store/pet-writes.ts'],
+    )
+  })
+
   it('leave the files beside the code to own-files.ts: the executable has no such folder', () => {
     // They find a program to start, and a module of Node.js.
     const others = new Set(['own-files.ts', 'main.ts', 'workers/workers.ts', 'http/connections/node-http.ts'])

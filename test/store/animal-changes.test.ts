@@ -5,6 +5,8 @@ import connectTo from 'postgres'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { samplePet } from '../../assurance/harness/sample-pet.ts'
 import { encodeCursor } from '../../src/contract/list-query.ts'
+import { CategoryNames } from '../../src/contract/category-name.ts'
+import { describePet } from '../../src/contract/pet-words.ts'
 import type { Pet } from '../../src/contract/pets.ts'
 import { type AuditEvent, petSubject } from '../../src/store/account-store.ts'
 import { copyStore } from '../../src/store/database/copy-store.ts'
@@ -85,14 +87,14 @@ describeService('An animal', (service) => {
     const { store } = service()
     const [pet] = await addAll(['Otto'])
     const sold = { ...pet!, status: 'sold' as const }
-    const changed = { ...event('acct_1', 'pet.changed'), subject: petSubject(pet!) }
-    await store.pets.update(pet!.id, pet!, sold, changed)
+    const changed = changeOf(pet!, 'Status: Available → Sold')
+    await store.pets.update(pet!.id, pet!, sold, AUTHOR)
     assert.deepEqual(await remove(store, pet!), { outcome: 'conflict', pet: sold })
     assert.deepEqual(await store.accounts.changesOf(pet!.id, 9), [changed])
     const outcomes = await Promise.all([remove(store, sold), remove(store, sold)])
     assert.deepEqual(outcomes.map(({ outcome }) => outcome).toSorted(), ['missing', 'removed'])
     assert.deepEqual(await store.accounts.changesOf(pet!.id, 9), [removalOf(sold), changed])
-    assert.deepEqual(await store.pets.update(pet!.id, sold, pet!, changed), { outcome: 'missing' })
+    assert.deepEqual(await store.pets.update(pet!.id, sold, pet!, AUTHOR), { outcome: 'missing' })
   })
 
   it('that was removed still answers a replay of its create', async () => {
@@ -154,16 +156,18 @@ for (const engine of ENGINES) {
       await withStore(database.url, async (store) => {
         for (const pet of await create(store, 10)) {
           const renamed = { ...pet, name: 'Otto' }
-          const changed = { ...event('acct_1', 'pet.changed'), subject: petSubject(pet) }
           const [updated, removed] = await Promise.all([
-            store.pets.update(pet.id, pet, renamed, changed),
+            store.pets.update(pet.id, pet, renamed, AUTHOR),
             remove(store, pet),
           ])
           const isRemoved = removed.outcome === 'removed'
           assert.deepEqual(updated, { outcome: isRemoved ? 'missing' : 'updated' })
           if (!isRemoved) assert.deepEqual(removed, { outcome: 'conflict', pet: renamed })
           const [only, ...others] = await store.accounts.changesOf(pet.id, 9)
-          assert.deepEqual([only, others], [isRemoved ? removalOf(pet) : changed, []])
+          assert.deepEqual(
+            [only, others],
+            [isRemoved ? removalOf(pet) : changeOf(pet, `Name: "${pet.name}" → "Otto"`), []],
+          )
         }
       })
     })
@@ -230,10 +234,10 @@ for (const engine of ENGINES) {
         await changed(20, 'acct_1', 4n)
         await store.accounts.appendEvent({ ...event('acct_1', 'session.started'), at: 25 })
         await add(30, 'acct_2')
-        await store.pets.remove(3n, samplePet, { ...event('acct_2', 'pet.removed'), at: 40, subject: 'Rex (3)' })
+        await store.pets.remove(3n, samplePet, { ...event('acct_2'), at: 40 })
         const name = (id: number) => petSubject({ ...samplePet, id: BigInt(id) })
         const expected = [
-          'pet.removed Rex (3)',
+          `pet.removed ${name(3)}`,
           'added 6',
           `pet.changed ${name(4)}`,
           'added 5',
@@ -245,7 +249,7 @@ for (const engine of ENGINES) {
         for (const limit of [1, 2, 3, 8, 9]) assert.deepEqual(await all(store, { limit }), expected, `by ${limit}`)
         const byOne = [`pet.changed ${name(4)}`, 'added 4', `pet.changed ${name(1)}`]
         for (const limit of [1, 9]) assert.deepEqual(await all(store, { by: 'acct_1', limit }), byOne)
-        assert.deepEqual(await all(store, { by: 'acct_2', limit: 2 }), ['pet.removed Rex (3)', 'added 6'])
+        assert.deepEqual(await all(store, { by: 'acct_2', limit: 2 }), [`pet.removed ${name(3)}`, 'added 6'])
         await add(50, 'key_1')
         for (const id of ['acct_2', 'acct_1', 'acct_idle']) await addAccount(store, id)
         await store.accounts.appendEvent(event('acct_idle', 'session.started'))
@@ -261,10 +265,16 @@ for (const engine of ENGINES) {
   })
 }
 
+const AUTHOR = { at: 1_790_000_000_000, accountId: 'acct_1', via: 'command line' }
+
+function changeOf(pet: Pet, detail: string): AuditEvent {
+  return { ...AUTHOR, action: 'pet.changed', subject: petSubject(pet), detail }
+}
+
 function removalOf(pet: Pet): AuditEvent {
-  return { ...event('acct_1', 'pet.removed'), subject: petSubject(pet), detail: `${pet.name}, ${pet.status}` }
+  return { ...changeOf(pet, describePet(pet, new CategoryNames())), action: 'pet.removed' }
 }
 
 function remove({ pets }: Store, pet: Pet): Promise<Removed> {
-  return pets.remove(pet.id, pet, removalOf(pet))
+  return pets.remove(pet.id, pet, AUTHOR)
 }

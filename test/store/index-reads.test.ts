@@ -92,7 +92,7 @@ describe('A page of a security log', () => {
       await store.records.write(kindOf('audit_events'), events)
       const sql = connectTo(database.url, { max: 1 })
       await sql.unsafe(statistics)
-      const { lines } = await store.accounts.securityLog('acct_1', {})
+      const { lines } = await store.accounts.securityLog('acct_1')
       assert.deepEqual(
         lines.map(({ action, count }) => `${count} ${action}`),
         [
@@ -128,20 +128,11 @@ describe('A page of a security log', () => {
         plans.push(explain(text, db).filter((step) => step.includes('audit_events')))
         return sql.read(text, ...values)
       }
-      await securityLog({ ...sql, read }, 'acct_1', {})
-      await securityLog({ ...sql, read }, 'acct_1', { only: 'session.refused', before: 9 })
+      await securityLog({ ...sql, read }, 'acct_1')
       const inGap =
         'SEARCH audit_events USING COVERING INDEX audit_events_by_action (account_id=? AND action=? AND <expr>>? AND <expr><?)'
       const byId = 'SEARCH audit_events USING INTEGER PRIMARY KEY (rowid=?)'
-      assert.deepEqual(
-        [plans[0], plans[2]],
-        [
-          ['SEARCH audit_events USING INDEX audit_events_unfolded (account_id=? AND id<?)'],
-          [
-            'SEARCH audit_events USING INDEX audit_events_by_action (account_id=? AND action=? AND <expr>>? AND <expr><?)',
-          ],
-        ],
-      )
+      assert.deepEqual(plans[0], ['SEARCH audit_events USING INDEX audit_events_unfolded (account_id=? AND id<?)'])
       assert.deepEqual(new Set(plans[1]), new Set([inGap, byId]))
     })
 })
@@ -237,10 +228,14 @@ describe('A list with any filters', () => {
     const expected: Record<string, number> = {}
     for (const list of LISTS) {
       assert.equal((await store.pets.list(list)).length, limit)
-      assert.equal((await store.pets.list(list, 'json')).length, limit)
+      const asJson = isOfApi(list) && list.after === undefined ? [list, list, list] : []
+      // Of one turn: pages with a cursor are read together, the same page without one once.
+      for (const { count } of await Promise.all(asJson.map((each) => store.pets.list(each, 'json'))))
+        assert.equal(count, limit)
+      const rendered = list.before === undefined ? Math.min(1, asJson.length) : asJson.length
       for (const page of pagesOfList(list)) {
         const index = `(${[...columnsOf(page), 'id'].join(', ')})`
-        expected[index] = (expected[index] ?? 0) + 2 * limit
+        expected[index] = (expected[index] ?? 0) + (1 + rendered) * limit
       }
     }
     // A connection hands in its counts at its end at the latest.

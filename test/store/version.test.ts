@@ -107,7 +107,7 @@ const ACCOUNTS: Record<keyof Store['accounts'], Case> = {
   appendEvent: writes((store) => store.accounts.appendEvent(event)),
   authors: reads((store) => store.accounts.authors()),
   auditTrail: reads((store) => store.accounts.auditTrail('acct_1', 5)),
-  securityLog: reads((store) => store.accounts.securityLog('acct_1', {})),
+  securityLog: reads((store) => store.accounts.securityLog('acct_1')),
   changesOf: reads((store) => store.accounts.changesOf(1n, 5)),
 }
 

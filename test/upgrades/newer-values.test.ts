@@ -8,6 +8,7 @@ import { after, before, describe, it } from 'node:test'
 import { ENGINES, sqlite, type TestDatabase } from '../../assurance/harness/engines.ts'
 import { asTexts, samplePet } from '../../assurance/harness/sample-pet.ts'
 import { FILTER_NAMES } from '../../src/contract/list-query.ts'
+import { FIELD_LIST } from '../../src/contract/pets.ts'
 import { KINDS } from '../../src/store/records.ts'
 import { type ConsoleClient, MEMBER_PAGES, signedInManager } from '../harness/console-client.ts'
 import { askDatabase, readSchema } from '../harness/database-schema.ts'
@@ -38,7 +39,9 @@ const FREE = [
   ...['account_id', 'key'].map((column) => `idempotency_records.${column}`),
   ...['account_id', 'subject', 'detail'].map((column) => `audit_events.${column}`),
   ...['hash', 'file'].map((column) => `imports.${column}`),
-  'pets.name',
+  ...FIELD_LIST.filter(({ schema }) => schema.type === 'string' && !('enum' in schema)).map(
+    ({ column }) => `pets.${column}`,
+  ),
   'pets.added_by',
   'categories.name',
   'categories.name_folded',
@@ -120,7 +123,7 @@ for (const engine of ENGINES) {
         ...Object.fromEntries(
           animals.map((id, index) => [`/animals/${id}`, [new RegExp(`selected>${NEWER[index]}<`)]]),
         ),
-        '/animals.csv': NEWER.map((value) => new RegExp(`,${value},\n`)),
+        '/animals.csv': NEWER.map((value) => new RegExp(`,${value},`)),
         '/people': NEWER.map((value) => new RegExp(`data-label="Role">${value}<`)),
         '/people/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),
         '/people/acct_0': [/selected>later\.added</],

@@ -4,12 +4,13 @@ import { hash } from 'node:crypto'
 import { newToken } from '../../accounts/sessions.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { fieldFromText, FIELD_NAMES, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
+import { inWords, SHOWN_FIELDS } from '../../contract/pet-words.ts'
 import { FieldProblem, InvalidFields } from '../../contract/errors.ts'
 import { fingerprintOf, idempotencyFor } from '../../store/idempotency.ts'
 import { withAnimal } from './animal.ts'
 import { withQuery } from './animal-addresses.ts'
-import { animalField, inWords, readAnimal, SHOWN_FIELDS, suggestedCategories } from './animal-form.ts'
-import { removeAnimal } from './animal-history.ts'
+import { animalField, readAnimal, suggestedCategories } from './animal-form.ts'
+import { authorOf } from './animal-history.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { buttonForm, hidden, type Problems, readNotice, signNotice } from '../every-page/forms.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
@@ -96,7 +97,8 @@ async function add(visit: MemberVisit): Promise<Outcome> {
       new FieldProblem('', 'This form is already being processed; send it again in a few seconds.'),
     ])
   const { id } = created.pet
-  if (typed.get('next') !== 'another') return { redirect: `/animals?added=${id}` }
+  if (typed.get('next') !== 'another')
+    return { redirect: withQuery('/animals', signNotice(visit, { added: String(id) })) }
   const { name: _name, ...kept } = Object.fromEntries(FIELD_NAMES.map((name) => [name, String(parsed[name] ?? '')]))
   const added = [...new Set([id, ...addedIds(query)])].slice(0, LISTED).join('.')
   return { redirect: withQuery(PATH, { added, ...kept }) }
@@ -111,7 +113,8 @@ function idempotencyKey(formId: string, newPet: NewPet): string {
 async function undo(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const [changed] = await visit.store.accounts.changesOf(pet.id, 1)
   const isOwn = (await ownAddition(visit, pet.id)) !== undefined
-  const isRemoved = isOwn && changed === undefined && (await removeAnimal(visit, pet)).outcome !== 'conflict'
+  const remove = () => visit.store.pets.remove(pet.id, pet, authorOf(visit))
+  const isRemoved = isOwn && changed === undefined && (await remove()).outcome !== 'conflict'
   const said = { ...Object.fromEntries(visit.query), ...signNotice(visit, { undone: pet.name }) }
   if (isRemoved) return { redirect: withQuery(PATH, said) }
   return { redirect: withQuery(`/animals/${pet.id}`, isOwn ? { overtaken: String(changed?.at) } : {}) }

@@ -1,25 +1,21 @@
 // The fields of an animal in a form, and messages about invalid values for the people who fill it in.
 import type { CategoryNames } from '../../contract/category-name.ts'
-import { entryOf } from '../../contract/text/entry-of.ts'
-import { INT64_MAX, INT64_MIN, int64FromJsonNumber, int64FromText } from '../../contract/int64.ts'
+import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../../contract/int64.ts'
 import { NAME_MAX_LENGTH } from '../../contract/limits.ts'
 import {
   checkField,
   DEFAULT_STATUS,
   FIELD_LIST,
-  FIELD_NAMES,
   type FieldName,
   FIELDS,
   type NewPet,
   PET_STATUSES,
-  type PetStatus,
 } from '../../contract/pets.ts'
+import { categoryWords, fieldText, labelOf, STATUS_WORDS } from '../../contract/pet-words.ts'
 import { FieldProblem, InvalidFields } from '../../contract/errors.ts'
 import { choice, field, type FieldParts } from '../every-page/forms.ts'
 import type { Html } from '../../http/html/html.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
-
-export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
 
 const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const)
 
@@ -30,16 +26,12 @@ interface Categories {
 }
 
 interface ShownField {
-  label: string
   input: (parts: FieldParts & Categories) => Html
   problem: (typed: string, categories: CategoryNames) => string
-  /** Returns the words for a value; without it, the value is shown as it is. */
-  words?: (value: string, categories: CategoryNames) => string
 }
 
 const SHOWN: Record<FieldName, ShownField> = {
   name: {
-    label: 'Name',
     input: field,
     problem: (typed) => {
       if (typed.trim() === '') return 'Enter a name'
@@ -50,7 +42,6 @@ const SHOWN: Record<FieldName, ShownField> = {
     },
   },
   categoryId: {
-    label: 'Category',
     input: ({ categories, suggested, value = '', ...parts }) =>
       field({
         ...parts,
@@ -63,10 +54,8 @@ const SHOWN: Record<FieldName, ShownField> = {
       if (/^\s*-?\d+\s*$/.test(typed)) return `Category must be from ${INT64_MIN} to ${INT64_MAX}`
       return `${categories.unknown(typed)} Enter a name of the list, or a whole number such as 3 or -3`
     },
-    words: categoryWords,
   },
   status: {
-    label: 'Status',
     input: ({ value = '', ...parts }) => {
       // A status of a newer program can be kept.
       const isOther = value !== '' && !Object.hasOwn(STATUS_WORDS, value)
@@ -74,7 +63,6 @@ const SHOWN: Record<FieldName, ShownField> = {
       return choice({ ...parts, value: value || DEFAULT_STATUS, options })
     },
     problem: () => `Choose one of ${Object.values(STATUS_WORDS).join(', ')}`,
-    words: (status) => entryOf(STATUS_WORDS, status) ?? status,
   },
 }
 
@@ -92,7 +80,7 @@ export async function suggestedCategories({ store, categories }: MemberVisit): P
   return [...categories.names.keys()].toSorted((one, other) => Number(used.has(other)) - Number(used.has(one)))
 }
 
-export function animalField(name: FieldName, { value, ...parts }: AnimalFieldParts, label = SHOWN[name].label): Html {
+export function animalField(name: FieldName, { value, ...parts }: AnimalFieldParts, label = labelOf(name)): Html {
   return SHOWN[name].input({ name, label, value: value(name), ...parts })
 }
 
@@ -122,31 +110,4 @@ export function readField(name: FieldName, text: string, categories: CategoryNam
   if (FIELDS[name].schema.type !== 'integer') return text || undefined
   const chosen = name === 'categoryId' ? categories.numberOf(text) : undefined
   return chosen ?? int64FromJsonNumber(text.trim()) ?? (text.trim() || undefined)
-}
-
-/** Returns the value of a field as its input has it, empty if it is absent. */
-export function fieldText(newPet: NewPet, name: FieldName): string {
-  return String(newPet[name] ?? '')
-}
-
-/** Name and status first, then the rest: the order in which an animal is shown. */
-export const SHOWN_FIELDS: readonly FieldName[] = [...new Set<FieldName>(['name', 'status', ...FIELD_NAMES])]
-
-export function labelOf(name: FieldName): string {
-  return SHOWN[name].label
-}
-
-/** Returns the value of a field as people read it, such as "Sold" or "Cats". */
-export function inWords(newPet: NewPet, name: FieldName, categories: CategoryNames): string {
-  return textInWords(name, fieldText(newPet, name), categories)
-}
-
-export function textInWords(name: FieldName, text: string, categories: CategoryNames): string {
-  const { words = String } = SHOWN[name]
-  return text === '' ? '–' : words(text, categories)
-}
-
-function categoryWords(text: string, categories: CategoryNames): string {
-  const number = int64FromText(text)
-  return number === undefined ? text : categories.words(number)
 }

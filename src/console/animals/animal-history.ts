@@ -1,12 +1,10 @@
-// The history of an animal: writes a change or its removal with the audit event, and shows who added it, who changed what, and when.
-import type { CategoryNames } from '../../contract/category-name.ts'
-import { FIELD_NAMES, type FieldName, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
-import { petSubject, type RecordedEvent } from '../../store/account-store.ts'
-import { splitDetail, withAddition } from '../../store/pet-changes.ts'
+// The history of an animal: shows who added it, who changed what, and when.
+import { labelOf } from '../../contract/pet-words.ts'
+import type { FieldName } from '../../contract/pets.ts'
+import type { Author, RecordedEvent } from '../../store/account-store.ts'
+import { splitDetail } from '../../store/pet-changes.ts'
 import type { Addition } from '../../store/pet-columns.ts'
-import type { Removed, Updated } from '../../store/store.ts'
 import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
-import { inWords, labelOf, SHOWN_FIELDS } from './animal-form.ts'
 import { notFoundPage } from '../every-page/problem-pages.ts'
 import { minute } from '../every-page/times.ts'
 import type { HtmlPage, MemberVisit } from '../every-page/visit.ts'
@@ -19,44 +17,14 @@ export interface Change extends RecordedEvent {
   byVisitor: boolean
 }
 
-/** Changes an animal if it still equals `pet`, with the event that says who changed what. */
-export function saveChange(visit: MemberVisit, pet: Pet, wanted: NewPet): Promise<Updated> {
-  const { store, who, now: at, categories } = visit
-  const [accountId, subject, detail] = [who.account.id, petSubject(pet), difference(pet, wanted, categories)]
-  const event = { at, accountId, action: 'pet.changed', via: 'console', subject, detail } as const
-  return store.pets.update(pet.id, pet, wanted, event)
-}
-
-/** Removes an animal if it still equals `pet`, with the event that says who removed it and what it was. */
-export async function removeAnimal(visit: MemberVisit, pet: Pet): Promise<Removed> {
-  const { store, who, now: at } = visit
-  // An addition never changes, so it can be read before the removal.
-  const addition = await store.pets.addition(pet.id)
-  const [accountId, subject, detail] = [who.account.id, petSubject(pet), withAddition(describe(visit, pet), addition)]
-  return store.pets.remove(pet.id, pet, { at, accountId, via: 'console', action: 'pet.removed', subject, detail })
-}
-
-export function describe({ categories }: MemberVisit, pet: Pet): string {
-  return SHOWN_FIELDS.map((name) => `${labelOf(name)}: ${quoted(pet, name, categories)}`).join('; ')
-}
-
-/** Quotes what people have written, such as names, so that none reads as another field; digits and statuses stay as they are. */
-function quoted(pet: NewPet, name: FieldName, categories: CategoryNames): string {
-  const [{ schema }, words] = [FIELDS[name], inWords(pet, name, categories)]
-  const isNumber = schema.type === 'integer' && words === String(pet[name])
-  return pet[name] === undefined || isNumber || 'enum' in schema ? words : JSON.stringify(words)
+/** Returns the author of what the visitor does, as the audit trail has it. */
+export function authorOf({ who, now: at }: MemberVisit): Author {
+  return { at, accountId: who.account.id, via: 'console' }
 }
 
 /** Returns a detail without what is quoted in it, to look for fields. Events of earlier releases have no quotes. */
 export function withoutQuoted(detail: string): string {
   return detail.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
-}
-
-/** Describes each changed field, such as "Status: Pending → Sold"; returns an empty text if there is none. */
-export function difference(from: NewPet, to: NewPet, categories: CategoryNames): string {
-  return FIELD_NAMES.filter((name) => from[name] !== to[name])
-    .map((name) => `${labelOf(name)}: ${quoted(from, name, categories)} → ${quoted(to, name, categories)}`)
-    .join('; ')
 }
 
 /** Returns the newest change of a field, which gave it its present value. */

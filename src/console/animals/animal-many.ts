@@ -3,12 +3,12 @@
 import { int64FromText } from '../../contract/int64.ts'
 import { PAGE_SIZE } from '../../contract/limits.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
+import { describePet, textInWords } from '../../contract/pet-words.ts'
 import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
 import { html, type Html, isolated, isolatedNames, withVisibleControls } from '../../http/html/html.ts'
 import { fingerprintOf } from '../../store/idempotency.ts'
 import { keepingPosition } from './animal-addresses.ts'
-import { textInWords } from './animal-form.ts'
-import { describe, readHistory, removeAnimal, removedPage, saveChange } from './animal-history.ts'
+import { authorOf, readHistory, removedPage } from './animal-history.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { buttonForm, csrfField, hidden, optionList, readNotice, signNotice } from '../every-page/forms.ts'
 import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
@@ -109,7 +109,7 @@ const SAME = ''
 
 async function save(visit: MemberVisit, pet: Pet, field: Field, value: unknown): Promise<string | undefined> {
   if (pet[field] === value) return SAME
-  const { outcome } = await saveChange(visit, pet, { ...pet, [field]: value })
+  const { outcome } = await visit.store.pets.update(pet.id, pet, { ...pet, [field]: value }, authorOf(visit))
   return outcome === 'updated' ? String(pet[field]) : undefined
 }
 
@@ -136,7 +136,8 @@ async function isNewest({ store, who }: MemberVisit, { id }: Pick<Pet, 'id'>, at
 }
 
 async function remove(visit: MemberVisit, pet: Pet, hash: string): Promise<string | undefined> {
-  return hash === hashOf(pet) && (await removeAnimal(visit, pet)).outcome === 'removed' ? 'yes' : undefined
+  if (hash !== hashOf(pet)) return undefined
+  return (await visit.store.pets.remove(pet.id, pet, authorOf(visit))).outcome === 'removed' ? 'yes' : undefined
 }
 
 /** The address names one animal, or several with dots between their ids: a browser goes back to it, unlike to the answer to a form. */
@@ -154,7 +155,7 @@ function confirmPage(visit: MemberVisit, pets: readonly Pet[], cancel: string): 
   return formPage(visit, {
     title: `Remove ${words}?`,
     section: 'animals',
-    above: html`<ul class="plain-list">${pets.map((pet) => html`<li>${isolated(describe(visit, pet))}; Id: ${pet.id}</li>`)}</ul>
+    above: html`<ul class="plain-list">${pets.map((pet) => html`<li>${isolated(describePet(pet, visit.categories))}; Id: ${pet.id}</li>`)}</ul>
       <p>Only for animals that were entered by mistake: they can’t be brought back, and their ids are never used again. Their history stays.</p>`,
     action: keepingPosition(PATH, visit.query),
     submit: `Remove ${words}`,

@@ -2,17 +2,10 @@
 // alone takes the stored value. A field that both changed is asked about: the next form carries the question and its answer. Below
 // the merge, how it is shown.
 import { FieldProblem } from '../../contract/errors.ts'
+import { fieldText, inWords, labelOf, textInWords } from '../../contract/pet-words.ts'
 import { FIELD_NAMES, type FieldName, type Pet } from '../../contract/pets.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
-import {
-  animalField,
-  type AnimalFieldParts,
-  fieldText,
-  inWords,
-  labelOf,
-  readField,
-  textInWords,
-} from './animal-form.ts'
+import { animalField, type AnimalFieldParts, readField } from './animal-form.ts'
 import { type Change, whoChanged } from './animal-history.ts'
 import { focusOf, hidden } from '../every-page/forms.ts'
 import type { MemberVisit } from '../every-page/visit.ts'

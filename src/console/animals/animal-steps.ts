@@ -2,11 +2,11 @@
 // the status that the page showed, and undone only while it is the animal's newest change. From the list it leads back to the row.
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { int64FromText } from '../../contract/int64.ts'
+import { difference, inWords, STATUS_WORDS } from '../../contract/pet-words.ts'
 import { isSamePet, type Pet, type PetStatus } from '../../contract/pets.ts'
 import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { keepingPosition } from './animal-addresses.ts'
-import { inWords, STATUS_WORDS } from './animal-form.ts'
-import { type Change, CHANGES_SHOWN, difference, lastChangeOf, removedPage, saveChange } from './animal-history.ts'
+import { authorOf, type Change, CHANGES_SHOWN, lastChangeOf, removedPage } from './animal-history.ts'
 import { buttonForm, hidden } from '../every-page/forms.ts'
 import { minute } from '../every-page/times.ts'
 import type { MemberVisit, Outcome } from '../every-page/visit.ts'
@@ -78,7 +78,7 @@ export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
     if (stored !== undefined && !isSamePet(stored, pet)) return takeStep(visit, stored)
     return { redirect: keepingPosition(page, query, { overtaken: String(first?.at) }) }
   }
-  const updated = await saveChange(visit, pet, { ...pet, status })
+  const updated = await visit.store.pets.update(pet.id, pet, { ...pet, status }, authorOf(visit))
   if (updated.outcome === 'missing') return removedPage(visit, pet.id)
   return updated.outcome === 'conflict' ? takeStep(visit, updated.pet) : done(now)
 }

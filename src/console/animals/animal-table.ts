@@ -1,7 +1,7 @@
 // The table of animals that the list and the search show. On a phone each row is a block of two lines (console.css).
 import { type FieldName, FIELDS, type Pet } from '../../contract/pets.ts'
 import { keepingPosition } from './animal-addresses.ts'
-import { inWords, labelOf, SHOWN_FIELDS } from './animal-form.ts'
+import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
 import { manyBar, pick } from './animal-many.ts'
 import { stepForms, type Taken } from './animal-steps.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'

@@ -4,8 +4,9 @@ import { int64FromText } from '../../contract/int64.ts'
 import { type FieldName, isSamePet, type Pet } from '../../contract/pets.ts'
 import { InvalidFields } from '../../contract/errors.ts'
 import { keepingPosition, listAddress } from './animal-addresses.ts'
-import { inWords, labelOf, readAnimal, SHOWN_FIELDS, suggestedCategories } from './animal-form.ts'
-import { CHANGES_SHOWN, lastChangeOf, readHistory, removedPage, saveChange, timeline } from './animal-history.ts'
+import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
+import { readAnimal, suggestedCategories } from './animal-form.ts'
+import { authorOf, CHANGES_SHOWN, lastChangeOf, readHistory, removedPage, timeline } from './animal-history.ts'
 import {
   carriedFields,
   meanwhileNotice,
@@ -120,7 +121,7 @@ async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
     if (others.length === 0) return next({}, [])
     return next({ overtaken: String(lastChangeOf(others[0]!, changes)?.at) }, [])
   }
-  const updated = await saveChange(visit, pet, wanted)
+  const updated = await visit.store.pets.update(pet.id, pet, wanted, authorOf(visit))
   if (updated.outcome === 'missing') return removedPage(visit, pet.id)
   // Changed since it was read: merges again, with what is stored now.
   return updated.outcome === 'conflict' ? change(visit, updated.pet) : next(SAVED, storedAlready)

@@ -20,6 +20,7 @@ import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { FETCHING_POLICY } from '../../http/html/security-headers.ts'
 import { paging } from '../every-page/paging.ts'
 import { badRequestPage } from '../every-page/problem-pages.ts'
+import { readNotice } from '../every-page/forms.ts'
 import { searchAlone } from '../every-page/readings.ts'
 import { count } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from '../every-page/visit.ts'
@@ -112,8 +113,9 @@ function readQuery(raw: URLSearchParams, whenAbsent: typeof ALL | typeof IN_SHOP
   }
 }
 
-function addedNotice(id: string | null, found: readonly Pet[]): Html | undefined {
-  if (id === null || int64FromText(id) === undefined) return undefined
+function addedNotice(visit: MemberVisit, found: readonly Pet[]): Html | undefined {
+  const id = readNotice(visit, ['added'])?.added
+  if (id === undefined) return undefined
   const added = found.find((pet) => String(pet.id) === id)
   return html`<p class="notice good" role="status">${added === undefined ? 'Animal' : isolated(added.name)} added (${id}).
     <a href="/animals/new">Add another</a></p>`
@@ -128,7 +130,7 @@ async function list(visit: MemberVisit, query: PetList, taken?: Taken): Promise<
   const isCounted = categoryId === undefined || isExact(counts)
   // No newer page follows: shows the first page instead, which is never shorter.
   if (after !== undefined && found.length <= query.limit) return list(visit, first, taken)
-  const notice = addedNotice(visit.query.get('added'), found)
+  const notice = addedNotice(visit, found)
   // The one animal too many is at the end that the query goes towards.
   const page = after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
   const table = animalTable('Animals, newest first', page, visit, taken)

@@ -3,10 +3,10 @@ import { type Category, categoryNameProblem } from '../../contract/category-name
 import { FieldProblem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import type { PetStatus } from '../../contract/pets.ts'
-import type { AuditEvent } from '../../store/account-store.ts'
 import { addCategory } from '../../store/category-store.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { listAddress } from './animal-addresses.ts'
+import { authorOf } from './animal-history.ts'
 import { isExact, total } from './animal-toolbar.ts'
 import { about, formPage } from '../every-page/form-page.ts'
 import { field, hidden, type Problems } from '../every-page/forms.ts'
@@ -90,14 +90,13 @@ const NUMBER_HINT = 'The number that animals of this category have. Leave it emp
 
 async function add(visit: MemberVisit): Promise<Outcome> {
   const [name = '', digits = ''] = ['name', 'number'].map((each) => visit.form.get(each)?.trim())
-  const by = { at: visit.now, accountId: visit.who.account.id, via: 'console' } as const
-  const added = await addCategory(visit.store, name, digits, by)
+  const added = await addCategory(visit.store, name, digits, authorOf(visit))
   return added instanceof FieldProblem ? categoryPage(visit, undefined, [added]) : confirm(visit, added, name)
 }
 
 /** Takes back no rename that happened since the form was opened. */
 async function rename(visit: MemberVisit, category: Category): Promise<Outcome> {
-  const { form: sent, now, who } = visit
+  const { form: sent } = visit
   const { number, name: former } = category
   const [name = '', shown] = [sent.get('name')?.trim(), sent.get('shown')]
   const wrong = (message: string) => categoryPage(visit, category, [new FieldProblem('name', message)])
@@ -106,9 +105,8 @@ async function rename(visit: MemberVisit, category: Category): Promise<Outcome> 
   if (shown !== former) return confirm(visit, category, name, category)
   const problem = categoryNameProblem(name)
   if (problem !== undefined) return wrong(problem)
-  const [accountId, subject] = [who.account.id, `${name} (${number})`]
-  const detail = `${JSON.stringify(former)} → ${JSON.stringify(name)}`
-  const event: AuditEvent = { at: now, accountId, via: 'console', subject, action: 'category.renamed', detail }
+  const [subject, detail] = [`${name} (${number})`, `${JSON.stringify(former)} → ${JSON.stringify(name)}`]
+  const event = { ...authorOf(visit), subject, action: 'category.renamed', detail } as const
   const found = await visit.store.categories.save({ number, name }, former, event)
   // A rename finds no limit in its way.
   const stored = typeof found === 'object' ? found : { number, name }

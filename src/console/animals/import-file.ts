@@ -90,24 +90,11 @@ const NEW_CATEGORIES = 50
 const FIRST_SHOWN = 10
 const PROBLEMS_SHOWN = 100
 
-/** Looks for no similar name: each row of a file would. */
-class WithoutHints extends CategoryNames {
-  override readonly names: CategoryNames['names']
-  readonly #categories: CategoryNames
-
-  constructor(categories: CategoryNames) {
-    super()
-    this.names = categories.names
-    this.#categories = categories
-  }
-
-  override numberOf(text: string): bigint | undefined {
-    return this.#categories.numberOf(text)
-  }
-
-  override unknown(name: string): string {
-    return `No category is named ${quote(name.trim())}.`
-  }
+/** Suggests no similar name: each row of a file would look for one. */
+function withoutHints(categories: CategoryNames): CategoryNames {
+  const numberOf = (text: string) => categories.numberOf(text)
+  const unknown = (name: string) => `No category is named ${quote(name.trim())}.`
+  return Object.assign(new CategoryNames(), { names: categories.names, numberOf, unknown })
 }
 
 /** What a file would add. */
@@ -160,8 +147,8 @@ export async function checkFile(
   const { value: header = start } = await textOf(Readable.from([start]), encoding).next()
   const dialect = recogniseCsv(header, { ignoreColumns: true })
   const rows: Checked['rows'] = (named) =>
-    readCsv(textOf(slicesOf(uploads, upload, left), encoding), dialect, new WithoutHints(named), BOUNDS)
-  const known = new WithoutHints(categories)
+    readCsv(textOf(slicesOf(uploads, upload, left), encoding), dialect, withoutHints(named), BOUNDS)
+  const known = withoutHints(categories)
   const [first, problems]: [Checked['first'], Checked['problems']] = [[], []]
   const gathered = new Map<string, string>()
   const numbers = new Set<bigint>()

@@ -4,6 +4,7 @@ import { basename } from 'node:path'
 import { newToken } from '../../accounts/sessions.ts'
 import { FieldProblem } from '../../contract/errors.ts'
 import { UPLOAD_LIMIT, UPLOAD_ROWS } from '../../contract/limits.ts'
+import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
 import { FileRefused } from '../../pet-files/pet-file.ts'
 import { batchesAfter } from '../../pet-files/pet-rows.ts'
@@ -16,7 +17,7 @@ import { readOnce } from '../every-page/readings.ts'
 import { count, counted, DAY_MS, minute } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from '../every-page/visit.ts'
 import { listAddress } from './animal-addresses.ts'
-import { inWords, labelOf, SHOWN_FIELDS } from './animal-form.ts'
+import { authorOf } from './animal-history.ts'
 import { type Checked, checkFile, GONE, keepFile } from './import-file.ts'
 
 const PATH = '/animals/import'
@@ -202,11 +203,10 @@ async function createCategories(
   { newCategories, numbers }: Checked,
   left: AbortSignal,
 ): Promise<string | undefined> {
-  const { store, who, clock } = visit
+  const { store, clock } = visit
   for (const name of newCategories) {
     left.throwIfAborted()
-    const by = { at: clock(), accountId: who.account.id, via: 'console' } as const
-    const added = await addCategory(store, name, '', by, numbers)
+    const added = await addCategory(store, name, '', { ...authorOf(visit), at: clock() }, numbers)
     visit.categories = await store.categories.names()
     // A colleague may have added it meanwhile.
     if (added instanceof FieldProblem && visit.categories.numberOf(name) === undefined)

@@ -23,7 +23,7 @@ function welcomePage(visit: Visit): HtmlPage {
       <div class="doors">
         <p><strong>You keep animals?</strong> Find them, add them, reserve and sell them here in the browser.</p>
         <a class="button primary" href="${HOME}">Open the animals</a>
-        <p><strong>You write programs?</strong> List the animals, add one, look one up: three operations over HTTP, exact and durable.</p>
+        <p><strong>You write programs?</strong> List the animals, add one, look one up over HTTP, exact and durable.</p>
         <a class="button" href="/keys">Get a key</a>
       </div></div>
       <div class="sample">

@@ -7,7 +7,7 @@ import { TooManyTries } from '../../accounts/throttle.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { FieldProblem, Problem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
-import { FOLDED_ACTIONS, FOLDED_MOST, type FoldedAction, type LogLine } from '../../store/security-log.ts'
+import { FOLDED_MOST, type FoldedAction, type LogLine } from '../../store/security-log.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { field, form, type Problems, problemSummary } from '../every-page/forms.ts'
 import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
@@ -35,8 +35,7 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
   const { account } = visit.who
   const place = int64FromText(query.get('before') ?? '')
   const before = place === undefined || place < 0n ? undefined : Math.min(Number(place), Number.MAX_SAFE_INTEGER)
-  const only = FOLDED_ACTIONS.find((action) => action === query.get('only'))
-  const { lines, next } = await store.accounts.securityLog(account.id, { before, only })
+  const { lines, next } = await store.accounts.securityLog(account.id, before)
   return {
     title: 'Account',
     section: 'account',
@@ -48,9 +47,8 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
       <div class="with-side">
         <section aria-labelledby="log">
           <h2 id="log">Security log</h2>
-          ${only && html`<p class="quiet-text">Only ${FOLDED_WORDS[only]}s. <a href="/account">Show all</a></p>`}
           <ol class="security-log">${lines.map(logItem)}</ol>
-          ${paging({ newest: before === undefined ? undefined : logAddress(undefined, only), older: next === undefined ? undefined : logAddress(next, only) })}
+          ${paging({ newest: before === undefined ? undefined : '/account', older: next === undefined ? undefined : `/account?before=${next}` })}
         </section>
         <div class="side">
           <section class="panel" aria-labelledby="change">
@@ -104,23 +102,15 @@ const FOLDED_WORDS: Record<FoldedAction, string> = {
   'session.ended': 'sign-out',
 }
 
-function logAddress(before: number | undefined, only?: FoldedAction): string {
-  const query = new URLSearchParams({ ...(before && { before: String(before) }), ...(only && { only }) })
-  return query.size === 0 ? '/account' : `/account?${query.toString()}`
-}
-
-function logItem(line: LogLine): Html {
-  const { action, at, via, subject, detail, count, since, id } = line
+function logItem({ action, at, via, subject, detail, count, since }: LogLine): Html {
   const known = entryOf(EVENT_WORDS, action) ?? { words: action, kind: 'off' }
   const item = (words: string, of: Html, times: Html) =>
     html`<li><span class="mark ${known.kind}">${words}</span> <span class="security-log-subject">${of}</span>
     <span class="quiet-text">${times}, ${entryOf(VIA_WORDS, via) ?? via}</span></li>`
   if (count === 1)
     return item(known.words, isolatedNames(detail === undefined ? subject : `${subject}: ${detail}`), minute(at))
-  const only = action as FoldedAction
-  const words = `${counted(count, FOLDED_WORDS[only])}${count === FOLDED_MOST ? ' or more' : ''}`
-  const each = html`${isolated(subject)}, the newest. <a href="${logAddress(id + 1, only)}">Show each</a>`
-  return item(words, each, html`between ${minute(since)} and ${minute(at)}`)
+  const words = `${counted(count, FOLDED_WORDS[action as FoldedAction])}${count === FOLDED_MOST ? ' or more' : ''}`
+  return item(words, html`${isolated(subject)}, the newest`, html`between ${minute(since)} and ${minute(at)}`)
 }
 
 async function changePassword(visit: MemberVisit): Promise<Outcome> {

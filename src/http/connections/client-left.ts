@@ -1,4 +1,5 @@
 // Tells work that takes long when its client has gone, so that nobody's share of the service goes to an answer that nobody reads.
+import { addAbortListener } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { readOn } from './request-order.ts'
 
@@ -27,11 +28,8 @@ export function whenLeft(response: ServerResponse): AbortSignal {
 }
 
 /** Resolves like the promise, or rejects as soon as the client has left. */
-export function unlessLeft<T>(promise: Promise<T>, left: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = () => reject(left.reason as Error)
-    if (left.aborted) leave()
-    left.addEventListener('abort', leave, { once: true })
-    promise.then(resolve, reject).finally(() => left.removeEventListener('abort', leave))
-  })
+export async function unlessLeft<T>(promise: Promise<T>, left: AbortSignal): Promise<T> {
+  const { promise: leaving, reject } = Promise.withResolvers<never>()
+  using _listener = addAbortListener(left, () => reject(left.reason as Error))
+  return await Promise.race([promise, leaving])
 }

@@ -1,6 +1,17 @@
 // Reads small files, such as of settings, secrets and certificates, and writes backups and exports whole: complete or not at all.
 import { randomUUID } from 'node:crypto'
-import { closeSync, fsyncSync, lstatSync, openSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs'
 import { platform } from 'node:os'
 import { dirname } from 'node:path'
 
@@ -23,20 +34,39 @@ export function readSmallFile(path: string): string {
 }
 
 /**
- * Calls `write` with a temporary name, syncs that file to the disk, and then renames it to `file`. So an interrupted file
- * is never taken for a complete one. If `write` fails, an earlier `file` stays.
+ * Returns a temporary name, `partial`, for what becomes `file` when it is complete: an interrupted file is never taken for a complete one.
+ * Disposing removes what has this name, or this name with one of the endings.
  */
-export async function writeWholeFile<T>(file: string, write: (partial: string) => T | Promise<T>): Promise<T> {
+export function beside(file: string, endings: readonly string[] = []) {
   const partial = `${file}.${randomUUID()}.partial`
-  try {
-    const result = await write(partial)
-    sync(partial, 'r+')
-    renameSync(partial, file)
-    syncFolder(dirname(file))
-    return result
-  } finally {
-    rmSync(partial, { force: true })
+  return {
+    partial,
+    /** Syncs the file to the disk, and then gives it its name. Returns false if there is one that it may not replace. */
+    place(mayReplace = true): boolean {
+      sync(partial, 'r+')
+      let isLinked = false
+      try {
+        // Unlike a rename, a link never replaces the file of another process.
+        if (!mayReplace) linkSync(partial, file)
+        isLinked = !mayReplace
+      } catch {
+        if (existsSync(file)) return false
+        // Some file systems have no links.
+      }
+      if (!isLinked) renameSync(partial, file)
+      syncFolder(dirname(file))
+      return true
+    },
+    [Symbol.dispose]: () => ['', ...endings].forEach((ending) => rmSync(partial + ending, { force: true })),
   }
+}
+
+/** Calls `write` with a temporary name, and gives the file its name when it is complete. If `write` fails, an earlier `file` stays. */
+export async function writeWholeFile<T>(file: string, write: (partial: string) => T | Promise<T>): Promise<T> {
+  using whole = beside(file)
+  const result = await write(whole.partial)
+  whole.place()
+  return result
 }
 
 /**
@@ -53,11 +83,11 @@ export function isReplaceable(file: string): boolean {
 }
 
 /** Makes the names in a folder durable. Windows can't open a folder, and keeps names in its journal. */
-export function syncFolder(path: string): void {
+function syncFolder(path: string): void {
   if (platform() !== 'win32') sync(path, 'r')
 }
 
-export function sync(path: string, mode: 'r' | 'r+'): void {
+function sync(path: string, mode: 'r' | 'r+'): void {
   const descriptor = openSync(path, mode)
   fsyncSync(descriptor)
   closeSync(descriptor)

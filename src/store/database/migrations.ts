@@ -5,8 +5,9 @@
 //   previous release still runs on the same database, so a column that a release stops using is dropped by a later
 //   release. Only an index may be dropped at once, by the migration that creates its replacement: no statement names one.
 // - Its first line, `-- compatible from N`, names the oldest program that can still use the database afterwards: one
-//   whose newest migration is N. Normally that is the program before this migration. A program starts on a schema newer
-//   than its own if all migrations that it does not know are compatible with it, and otherwise refuses to start.
+//   whose newest migration is N. A migration that only adds repeats the N of the one before. One that takes something away,
+//   changes a column, or is in `NEEDS_ITS_PROGRAM` of migration-rules.test.ts has its own number. A program starts on a schema
+//   newer than its own if all migrations that it does not know are compatible with it, and otherwise refuses to start.
 // - All missing migrations run in one transaction, so that a failure leaves the database as it was.
 // - The exception, on PostgreSQL: an index on a large table is built while creates go on. Its migration has the second line
 //   `-- concurrently` and one statement, CREATE INDEX CONCURRENTLY, which can't run in a transaction. If it is interrupted,

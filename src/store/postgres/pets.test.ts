@@ -2,11 +2,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { serverSays } from '../../../test/harness/fake-server.ts'
+import { NewRow } from '../pet-writes.ts'
 import { StoreUnavailable } from '../store.ts'
 import { type Creates, gatherCreates } from './pets.ts'
 import type { Pool } from './pool.ts'
 
-const rex = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
+const rex = new NewRow({ name: 'Rex', categoryId: 1n, status: 'sold' })
 
 /** Makes a database whose every statement fails with `error`, and counts them. Real statements run in test/store/store.test.ts. */
 function failing(error: Error): { creates: Creates; statements: () => number } {
@@ -20,7 +21,7 @@ function failing(error: Error): { creates: Creates; statements: () => number } {
 
 it('Creates of one turn share a statement, up to a thousand', async () => {
   const { creates, statements } = failing(new StoreUnavailable('away'))
-  await Promise.allSettled(Array.from({ length: 1001 }, () => creates.add({ newPet: rex })))
+  await Promise.allSettled(Array.from({ length: 1001 }, () => creates.add(rex)))
   assert.equal(statements(), 2)
 })
 
@@ -36,11 +37,7 @@ describe('Creates of one turn, when their statement fails', () => {
   for (const [what, error] of Object.entries(unknown)) {
     it(`are not sent again where ${what}: they may be stored`, async () => {
       const { creates, statements } = failing(error)
-      const results = await Promise.allSettled([
-        creates.add({ newPet: rex }),
-        creates.add({ newPet: rex }),
-        creates.add({ newPet: rex }),
-      ])
+      const results = await Promise.allSettled([creates.add(rex), creates.add(rex), creates.add(rex)])
       assert.deepEqual(
         results.map(({ status }) => status),
         ['rejected', 'rejected', 'rejected'],
@@ -54,11 +51,7 @@ describe('Creates of one turn, when their statement fails', () => {
     const refusals = { 'a value': '22003', 'a constraint': '23514', 'a trigger': 'P0001' }
     for (const [what, code] of Object.entries(refusals)) {
       const { creates, statements } = failing(serverSays('ERROR', code))
-      await Promise.allSettled([
-        creates.add({ newPet: rex }),
-        creates.add({ newPet: rex }),
-        creates.add({ newPet: rex }),
-      ])
+      await Promise.allSettled([creates.add(rex), creates.add(rex), creates.add(rex)])
       assert.equal(statements(), 4, what)
     }
   })
@@ -73,15 +66,12 @@ describe('Creates of one turn, when their statement fails', () => {
     }
     const write = (work: (sql: object) => Promise<unknown>) => work({ unsafe })
     const creates = gatherCreates({ write } as unknown as Pool)
-    assert.deepEqual(
-      await Promise.all([creates.add({ newPet: rex }), creates.add({ newPet: rex }), creates.add({ newPet: rex })]),
-      [1n, 2n, 3n],
-    )
+    assert.deepEqual(await Promise.all([creates.add(rex), creates.add(rex), creates.add(rex)]), [1n, 2n, 3n])
     assert.deepEqual(creates.commits, { commits: 1, writes: 3 })
     const results = await Promise.allSettled([
-      creates.add({ newPet: rex }),
-      creates.add({ newPet: { ...rex, name: 'bad' } }),
-      creates.add({ newPet: rex }),
+      creates.add(rex),
+      creates.add(new NewRow({ ...rex.newPet, name: 'bad' })),
+      creates.add(rex),
     ])
     assert.deepEqual(
       results.map(({ status }) => status),

@@ -1,22 +1,24 @@
 // Animals in PostgreSQL: the store, and which creates share a statement. A call takes one statement, or a part of
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
-import { FIELD_LIST, idOfRendered, type Pet, renderPet } from '../../contract/pets.ts'
-import { type ColumnValue, NEW_COLUMNS, type NewRow, newValuesOf, PET_COLUMNS, petOf } from '../pet-columns.ts'
+import { FIELD_LIST, type Pet } from '../../contract/pets.ts'
+import { type ColumnValue, petOf } from '../pet-columns.ts'
 import { SELECT_KEYS } from '../accounts.ts'
-import { IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
+import { type Idempotency, IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { listOf, type Page, pagesOfList, type PetList } from '../pet-list.ts'
+import { listOf, type Page, pageOf, pagesOfList, type PetList } from '../pet-list.ts'
+import { INSERT_PETS, INSERT_PETS_WITH_IDS, NEW_COLUMNS, NEW_FIELDS, NewRow } from '../pet-writes.ts'
 import { toJson } from '../records.ts'
 import { type Follow, sharedPets } from '../shared-pets.ts'
 import type { Sql } from '../sql.ts'
-import type { CommitStats, Created, Idempotency, PetStore } from '../store.ts'
+import type { CommitStats, Created, PetStore } from '../store.ts'
 import { together } from '../../timing.ts'
 import { type Database, PREPARED, readRows } from './pool/connection.ts'
 import { countPets, settleCounts } from './counts.ts'
 import { findIdFaults, isIdTaken, raiseSequences } from './ids.ts'
 import { asStoreFailure, isBadRow, isLockTimeout, NO_ROOM, sqlState, wasRefused } from './pool/failures.ts'
 import type { Pool } from './pool.ts'
+import { renderPage, renderedPages, SELECT_ROWS } from './pages.ts'
 import { findMissingRights } from './rights.ts'
 import { BY_IDS, postgresWords } from './words.ts'
 
@@ -40,17 +42,18 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
     return pool.readShort((sql) => readRows(sql, text, ...parameters))
   }
 
+  const renderedPage = renderedPages(pool)
+
   return {
     async create(newPet, idempotency, addition) {
+      const row = new NewRow(newPet, addition)
       if (idempotency !== undefined)
-        return withFreeIds(pool, () =>
-          pool.writeRepeatable((sql) => insertIdempotently(sql, { newPet, addition }, idempotency)),
-        )
-      return { outcome: 'created', pet: { id: await creates.add({ newPet, addition }), ...newPet } }
+        return withFreeIds(pool, () => pool.writeRepeatable((sql) => insertIdempotently(sql, row, idempotency)))
+      return { outcome: 'created', pet: { id: await creates.add(row), ...newPet } }
     },
 
     async createMany(newPets, addition) {
-      const rows = newPets.map((newPet) => ({ newPet, addition }))
+      const rows = newPets.map((newPet) => new NewRow(newPet, addition))
       await withFreeIds(pool, () => pool.write((sql) => insert(sql, rows)))
     },
 
@@ -59,10 +62,9 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
     ...sharedPets(common, get, postgresWords(pool), follow),
 
     list: (async (query: PetList, as?: 'json') => {
-      const pages = pagesOfList(query, as && SELECT_DIGITS)
-      const pets = (await readPages(pages)).map(petOf)
-      if (as === undefined) return listOf(query, pages, pets, ({ id }) => id)
-      return listOf(query, pages, pets.map(renderPet), idOfRendered)
+      if (as === 'json') return renderedPage(pageOf(query, SELECT_ROWS))
+      const pages = pagesOfList(query)
+      return listOf(query, pages, (await readPages(pages)).map(petOf))
     }) as PetStore['list'],
 
     async changes(query) {
@@ -76,34 +78,7 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
   }
 }
 
-/**
- * A page to render, with its integers as text: a BigInt of each costs more. Their names are not those of the columns: ORDER BY would
- * sort the texts. Rendered by PostgreSQL, a page costs the database twice as much, more than the service saves.
- */
-const SELECT_DIGITS = `SELECT ${['id', ...PET_COLUMNS].map((column) => (typeOf(column) === 'TEXT' ? column : `${column}::text AS digits`)).join()} FROM pets`
-
 const GETS_PER_STATEMENT = 32
-
-/**
- * Renders `filters = … ORDER BY id`, but words the filters so that only the index on their columns and
- * the id provides this order. For an equality, PostgreSQL may scan all animals from the newest down and skip the others:
- * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
- * parameter: with an unknown limit, PostgreSQL plans every page again.
- */
-function renderPage(page: Page, parameter: (value: string | bigint) => string): string {
-  const { select, where = 'TRUE', filters, before, after, limit } = page
-  const [side, back, order] = after === undefined ? ['<', '>', 'DESC'] : ['>', '<', 'ASC']
-  const columns = filters.map(({ column }) => column)
-  const values = filters.map(({ value }) => parameter(value))
-  const conditions = [where]
-  const cursor = after ?? before
-  if (columns.length > 0) conditions.push(`(${columns.join()}) ${back}= (${values.join()})`)
-  if (cursor !== undefined)
-    conditions.push(`(${[...columns, 'id'].join()}) ${side} (${[...values, parameter(cursor)].join()})`)
-  else if (columns.length > 0) conditions.push(`(${columns.join()}) ${side}= (${values.join()})`)
-  const by = [...columns, 'id'].map((column) => `${column} ${order}`)
-  return `${select} WHERE ${conditions.join(' AND ')} ORDER BY ${by.join()} LIMIT ${limit}`
-}
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */
 const INSERT_IDEMPOTENTLY = `
@@ -116,7 +91,7 @@ const INSERT_IDEMPOTENTLY = `
       WHERE idempotency_records.created_at < $5
     RETURNING pet_id
   )
-  INSERT INTO pets (id, ${NEW_COLUMNS.join()})
+  ${INSERT_PETS_WITH_IDS}
   SELECT pet_id, ${NEW_COLUMNS.map((column, index) => `$${index + 6}::${typeOf(column)}`).join()} FROM claimed
   RETURNING id`
 
@@ -130,7 +105,7 @@ async function insertIdempotently(sql: Database, row: NewRow, idempotency: Idemp
   const { newPet } = row
   const { accountId, key, fingerprint, now, validSince } = idempotency
   try {
-    const parameters = [accountId, key, fingerprint, now, validSince, ...newValuesOf(row)]
+    const parameters = [accountId, key, fingerprint, now, validSince, ...row.values()]
     const [made] = await sql.unsafe<{ id: bigint }[]>(INSERT_IDEMPOTENTLY, parameters, PREPARED)
     if (made !== undefined) return { outcome: 'created', pet: { id: made.id, ...newPet } }
   } catch (error) {
@@ -186,10 +161,8 @@ export function gatherCreates(pool: Pool) {
 }
 
 const NEW = NEW_COLUMNS.join()
-const INSERT_ONE = `INSERT INTO pets (${NEW}) VALUES (${NEW_COLUMNS.map((_, index) => `$${index + 1}`).join()}) RETURNING id`
-const JSON_COLUMNS = [...FIELD_LIST, { name: 'at', column: 'added_at' }, { name: 'by', column: 'added_by' }]
-  .map(({ name, column }) => `"${name}" ${typeOf(column)}`)
-  .join()
+const INSERT_ONE = `${INSERT_PETS} VALUES (${NEW_COLUMNS.map((_, index) => `$${index + 1}`).join()}) RETURNING id`
+const JSON_COLUMNS = NEW_FIELDS.map(({ name, column }) => `"${name}" ${typeOf(column)}`).join()
 
 /** Assigns the ids before the insert, to know the id of each animal. Rows as JSON need no array types of the driver. */
 const INSERT_MANY = `
@@ -198,7 +171,7 @@ const INSERT_MANY = `
     FROM ROWS FROM (json_to_recordset($1::text::json) AS (${JSON_COLUMNS}))
     WITH ORDINALITY AS pet (${NEW}, position)
   ), stored AS (
-    INSERT INTO pets (id, ${NEW}) SELECT id, ${NEW} FROM made
+    ${INSERT_PETS_WITH_IDS} SELECT id, ${NEW} FROM made
   )
   SELECT id FROM made ORDER BY position`
 
@@ -206,16 +179,16 @@ const INSERT_MANY = `
 async function insert(sql: Database, newRows: readonly NewRow[]): Promise<bigint[]> {
   const [text, values] =
     newRows.length === 1
-      ? [INSERT_ONE, newValuesOf(newRows[0]!)]
-      : [INSERT_MANY, [toJson(newRows.map((row) => ({ ...row.newPet, ...row.addition })))]]
+      ? [INSERT_ONE, newRows[0]!.values()]
+      : [INSERT_MANY, [toJson(newRows.map(({ named }) => named))]]
   const rows = await sql.unsafe<{ id: bigint }[]>(text, values, PREPARED)
   return rows.map(({ id }) => id)
 }
 
-const VALUES = newValuesOf({ newPet: { name: 'Rex', categoryId: 1n, status: 'available' } })
+const VALUES = new NewRow({ name: 'Rex', categoryId: 1n, status: 'available' }).values()
 const UNDONE_CREATE = `DO $$ BEGIN
   PERFORM set_config('lock_timeout', '50', TRUE);
-  INSERT INTO pets (${NEW}) VALUES (${VALUES.map((value) => (value === null ? 'NULL' : `'${value}'`)).join()});
+  ${INSERT_PETS} VALUES (${VALUES.map((value) => (value === null ? 'NULL' : `'${value}'`)).join()});
   RAISE SQLSTATE 'PT999';
 END $$`
 

@@ -84,7 +84,7 @@ export function modeWarnings(path: string): string[] {
 }
 
 /** The endings of the files that SQLite keeps beside a database. They would damage any other database. */
-const COMPANIONS = ['-wal', '-shm', '-journal']
+export const COMPANIONS = ['-wal', '-shm', '-journal']
 
 /** Returns the paths of the companions. SQLite puts them beside the file that a symbolic link leads to. */
 export function companionsOf(database: string): string[] {

@@ -1,13 +1,13 @@
 // Opens the database file. Refuses another program's file, an SQLite with the WAL bug, and settings that do not take effect.
-import { randomUUID } from 'node:crypto'
-import { accessSync, constants, existsSync, linkSync, renameSync, rmSync, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { DatabaseSync, type StatementSync } from 'node:sqlite'
 import { IN_MEMORY } from '../database/database-address.ts'
-import { syncFolder } from '../database/files.ts'
+import { beside } from '../database/files.ts'
 import { type Migration, openedBy, unpublished } from '../database/migrations.ts'
 import { CannotOpenStore, NoDatabase, type Opened, type OpenOptions } from '../store.ts'
 import {
+  COMPANIONS,
   companionsOf,
   createFile,
   createFolder,
@@ -16,7 +16,7 @@ import {
   folderOf,
   modeWarnings,
 } from './database-files.ts'
-import { asStoreFailure, explain, isBusy, isFull, LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
+import { asStoreFailure, explain, isBusy, isFull, LOCK_WAIT_MS, pauseThread } from './failures.ts'
 import { APPLICATION_ID, lackingMigrations, migrate, UNPUBLISHED_ID } from './migrate.ts'
 import { keepDamagedLog } from './keep-log.ts'
 import { openToRead } from './open-to-read.ts'
@@ -108,33 +108,23 @@ export function requireUsablePath(path: string, mayBeEmpty = false): void {
  * store. Returns the migrations; undefined if another process was faster.
  */
 function createStore(path: string, lockWaitMs: number): Migration[] | undefined {
-  const file = followLinks(path)
-  const partial = `${file}.${randomUUID()}.partial`
+  using store = beside(followLinks(path), COMPANIONS)
+  createFile(store.partial)
+  const applied = fillStore(store.partial, path, lockWaitMs)
+  return store.place(false) ? applied : undefined
+}
+
+function fillStore(partial: string, path: string, lockWaitMs: number): Migration[] | undefined {
+  const db = new DatabaseSync(partial)
   try {
-    createFile(partial)
-    const db = new DatabaseSync(partial)
-    let applied: Migration[] | undefined
-    try {
-      requireSqliteVersion(db)
-      configure(db, path, lockWaitMs)
-      applied = migrate(db, path, true)
-      // Closing would copy the log as well, but without a word where the disk is full.
-      db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
-    } finally {
-      db.close()
-    }
-    try {
-      // Unlike a rename, a link never replaces the store of another process.
-      linkSync(partial, file)
-    } catch {
-      if (existsSync(file)) return undefined
-      // Some file systems have no links.
-      renameSync(partial, file)
-    }
-    syncFolder(dirname(file))
+    requireSqliteVersion(db)
+    configure(db, path, lockWaitMs)
+    const applied = migrate(db, path, true)
+    // Closing would copy the log as well, but without a word where the disk is full.
+    db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
     return applied
   } finally {
-    for (const name of [partial, ...companionsOf(partial)]) rmSync(name, { force: true })
+    db.close()
   }
 }
 
@@ -241,8 +231,7 @@ function switchToWal(db: DatabaseSync, lockWaitMs: number): void {
     } catch (error) {
       if (!isBusy(error) || performance.now() > deadline) throw error
     }
-    // Blocks the thread, which has nothing else to do before the database is open.
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS)
+    pauseThread()
   }
 }
 

@@ -87,3 +87,8 @@ export const LOCK_WAIT_MS = {
 
 /** The pause between two attempts. */
 export const LOCK_RETRY_MS = 10
+
+/** Blocks the thread for that time, where it has nothing else to do before the database is open. */
+export function pauseThread(): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS)
+}

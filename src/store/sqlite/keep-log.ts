@@ -1,8 +1,7 @@
 // Keeps a copy of a damaged write-ahead log, before SQLite's recovery drops what follows the damage.
-import { randomUUID } from 'node:crypto'
-import { copyFileSync, existsSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { copyFileSync, existsSync, readdirSync, statfsSync, statSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
-import { reasonOf, sync } from '../database/files.ts'
+import { beside, reasonOf } from '../database/files.ts'
 import { CannotOpenStore } from '../store.ts'
 import { type DamagedLog, readLog } from './read-log.ts'
 
@@ -35,13 +34,8 @@ function keep({ path, name }: DamagedLog): string {
   if (copies.length >= MOST_COPIES) throw new Error(`there are ${copies.length} already, such as ${copies[0]}`)
   const { bavail, bsize } = statfsSync(dirname(path))
   if (bavail * bsize - statSync(path).size < LEAST_FREE) throw new Error('the disk has too little room')
-  const partial = `${copy}.${randomUUID()}.partial`
-  try {
-    copyFileSync(path, partial)
-    sync(partial, 'r+')
-    if (!existsSync(copy)) renameSync(partial, copy)
-    return copy
-  } finally {
-    rmSync(partial, { force: true })
-  }
+  using whole = beside(copy)
+  copyFileSync(path, whole.partial)
+  whole.place(false)
+  return copy
 }

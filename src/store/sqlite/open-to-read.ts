@@ -4,7 +4,7 @@ import { platform } from 'node:os'
 import { DatabaseSync } from 'node:sqlite'
 import { pathToFileURL } from 'node:url'
 import { followLinks } from './database-files.ts'
-import { LOCK_RETRY_MS, LOCK_WAIT_MS } from './failures.ts'
+import { LOCK_WAIT_MS, pauseThread } from './failures.ts'
 import { hasCommits } from './read-log.ts'
 
 /** SQLite's answer where no process has the database open and the log has no whole header. */
@@ -27,8 +27,10 @@ export function openToRead(path: string, withLog = true, attempts = 20): Databas
       const isLeft = (error as { errcode?: number }).errcode === SQLITE_PROTOCOL
       if (!isLeft && attempts === 1) throw error
       // A process that begins or ends changes which files there are.
-      if (!isLeft) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, LOCK_RETRY_MS)
-      if (!isLeft) return openToRead(path, withLog, attempts - 1)
+      if (!isLeft) {
+        pauseThread()
+        return openToRead(path, withLog, attempts - 1)
+      }
     }
   } else if (withLog && hasCommits(path)) {
     // Closing fails to copy the log to a file that is open for reading. A log without commits it would remove.

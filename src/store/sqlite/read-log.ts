@@ -2,11 +2,11 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs'
 import type { Fault } from '../database/check.ts'
 import { followLinks } from './database-files.ts'
+import { pauseThread } from './failures.ts'
 import { FRAME_HEADER, framesOf, readHeader } from './rewrite-wal.ts'
 
 /** What a service writes may be read half-written. A log that is found twice alike is at rest. */
 const LOOKS = 10
-const PAUSE_MS = 10
 
 /** The part of the first page that differs whenever it was written: change counter, size, free pages, version of the schema. */
 const COUNTERS = [24, 100] as const
@@ -39,7 +39,7 @@ export function readLog(database: string, processes: number): DamagedLog | undef
       return { path, name, fits, found, fix }
     }
     earlier = name + damagedAt
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
+    pauseThread()
   }
   return undefined
 }

@@ -1,0 +1,95 @@
+// The one place where animals are added, changed and removed: what a row has, its limits, and the words of its event. The engines make
+// their fast inserts of these parts (test/repository/imports.test.ts). A column that is computed of an animal belongs here.
+import { type Category, CategoryNames } from '../contract/category-name.ts'
+import { describePet, difference } from '../contract/pet-words.ts'
+import { FIELD_LIST, type NewPet, type Pet } from '../contract/pets.ts'
+import { type Author, petSubject } from './account-store.ts'
+import { withAddition } from './pet-changes.ts'
+import { type Addition, additionOf, type ColumnValue, PET_COLUMNS, valuesOf } from './pet-columns.ts'
+import { eventStatement, insertRows, type Statements } from './sql.ts'
+
+/** What a change writes. */
+const CHANGED: readonly { name: string; column: string }[] = FIELD_LIST
+export const NEW_FIELDS = [...CHANGED, { name: 'at', column: 'added_at' }, { name: 'by', column: 'added_by' }]
+
+export const NEW_COLUMNS: readonly string[] = NEW_FIELDS.map(({ column }) => column)
+/** Starts a statement; what follows gives the values of `NEW_COLUMNS`, those of a `NewRow`. */
+export const INSERT_PETS = `INSERT INTO pets (${NEW_COLUMNS.join()})`
+export const INSERT_PETS_WITH_IDS = `INSERT INTO pets (id, ${NEW_COLUMNS.join()})`
+
+type Named = Readonly<Record<string, ColumnValue | number | undefined>>
+
+/**
+ * Returns what `CHANGED` names. Throws for a value that its field does not take: who reads one refuses it before, in words for its
+ * sender. What is `stored` may stay.
+ */
+function written(newPet: NewPet, stored?: NewPet): Named {
+  for (const { name, check, expected } of FIELD_LIST) {
+    const value = newPet[name]
+    if (value !== stored?.[name] && !check(value)) throw new RangeError(`${name} must be ${expected}.`)
+  }
+  return newPet
+}
+
+/** An animal to add. Throws if it breaks a limit: before it shares a statement or a transaction with others. */
+export class NewRow {
+  readonly newPet: NewPet
+  /** By name. */
+  readonly named: Named
+
+  constructor(newPet: NewPet, addition?: Addition) {
+    this.newPet = newPet
+    this.named = { ...written(newPet), ...addition }
+  }
+
+  /** Returns the values of `NEW_COLUMNS`. */
+  values(): (ColumnValue | number)[] {
+    return NEW_FIELDS.map(({ name }) => this.named[name] ?? null)
+  }
+}
+
+/** Adds animals by statements of both engines. */
+export function insertPets(rows: readonly NewRow[]): Statements<void> {
+  return insertRows(
+    'pets',
+    NEW_COLUMNS,
+    rows.map((row) => row.values()),
+  )
+}
+
+/** The parameters are the id, the values that are expected, and then those that are wanted. */
+const IS_SAME = `id = $1 AND ${PET_COLUMNS.map((column, index) => `${column} IS NOT DISTINCT FROM $${index + 2}`).join(' AND ')}`
+const WANTED = CHANGED.map(({ column }, index) => `${column} = $${PET_COLUMNS.length + index + 2}`).join()
+const CHANGE = `UPDATE pets SET ${WANTED} WHERE ${IS_SAME}`
+const REMOVE = `DELETE FROM pets WHERE ${IS_SAME} RETURNING added_at, added_by`
+
+/** Changes an animal to `after`, with the event that says what was changed. Returns false if it no longer equals `pet`. */
+export function* changePet(pet: Pet, after: NewPet, author: Author): Statements<boolean> {
+  const wanted = written(after, pet)
+  const values = CHANGED.map(({ name }) => wanted[name] ?? null)
+  if ((yield [CHANGE, pet.id, ...valuesOf(pet), ...values]).count === 0) return false
+  const names = yield* namesOf(pet.categoryId === after.categoryId ? [] : [pet.categoryId, after.categoryId])
+  const detail = difference(pet, after, names)
+  yield eventStatement({ ...author, action: 'pet.changed', subject: petSubject(pet), detail })
+  return true
+}
+
+/** Removes an animal, with the event that says what it was and who added it. Returns false if it no longer equals `pet`. */
+export function* removePet(pet: Pet, author: Author): Statements<boolean> {
+  const [removed] = (yield [REMOVE, pet.id, ...valuesOf(pet)]).rows
+  if (removed === undefined) return false
+  const addition = additionOf([removed['added_at'], removed['added_by']] as ColumnValue[])
+  const detail = withAddition(describePet(pet, yield* namesOf([pet.categoryId])), addition)
+  yield eventStatement({ ...author, action: 'pet.removed', subject: petSubject(pet), detail })
+  return true
+}
+
+/** Reads only the names that an event needs. */
+function* namesOf(numbers: readonly bigint[]): Statements<CategoryNames> {
+  const found: Category[] = []
+  for (const number of numbers) {
+    const [row] = (yield ['SELECT name FROM categories WHERE number = $1', number]).rows
+    if (row !== undefined) found.push({ number, name: row['name'] as string })
+  }
+  return new CategoryNames(found, String)
+}
