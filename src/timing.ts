@@ -67,8 +67,8 @@ export async function inSlices<T, R>(items: readonly T[], work: (item: T) => R, 
   return results
 }
 
-/** Callers that wait get a turn each, in the order of their calls. */
-function nextSlice(): Promise<void> {
+/** Resolves in a turn of the caller's own, for work of some milliseconds: those that wait get theirs in the order of their calls. */
+export function nextSlice(): Promise<void> {
   const begin = () => void (sliceEnd = performance.now() + SLICE_MS)
   return (lastSlice = lastSlice.then(() => nextTurn()).then(begin))
 }

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url'
 import { readConfig } from '../../src/config.ts'
 import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
+import { COUNTED_MOST } from '../../src/store/pet-counts.ts'
 import { askPostgres } from '../harness/ask-postgres.ts'
 import { CITUS_NODES, newClusterDatabase, SHARED_POSTGRES } from '../harness/engines.ts'
 import { createKey, MAIN, petstore, settings, startInstance } from '../harness/instance.ts'
@@ -28,10 +29,9 @@ import { compare, isWhole, stopAndAudit } from './verdict.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SUITES =
-  'store/{store,edges,bulk,imports,categories,animal-changes,search,many-instances} commands/{copy,import} api/idempotency postgres/counts'
+  'store/{store,edges,bulk,imports,categories,animal-changes,search,many-instances} commands/{copy,import} api/idempotency'
 /** These change animals by hand, which no code counts, or replace the database of the coordinator alone. */
-const SKIPPED =
-  '/(?:changed or removed|emptied) by hand|more animals were renamed than a search looks through|in Czech|partitioned table of animals/'
+const SKIPPED = '/partitioned table of animals/'
 const CLIENTS = 8
 const ANIMALS = 100_000
 const CALM_MS = 3000
@@ -114,9 +114,7 @@ async function distributeUnderTraffic(database: string, url: string, key: string
   await askPostgres(
     database,
     `INSERT INTO pets (name, category_id, status)
-     SELECT 'Before ' || n, 1, CASE n % 2 WHEN 0 THEN 'pending' ELSE 'sold' END FROM generate_series(1, ${ANIMALS}) AS n;
-     UPDATE pet_counts_progress SET until_id = (SELECT max(id) FROM pets);
-     UPDATE pet_counts SET count = (SELECT count(*) FROM pets WHERE pets.status = pet_counts.status)`,
+     SELECT 'Before ' || n, 1, CASE n % 2 WHEN 0 THEN 'pending' ELSE 'sold' END FROM generate_series(1, ${ANIMALS}) AS n`,
   )
   const traffic = new Traffic(url, key, CLIENTS, seed)
   await setTimeout(CALM_MS)
@@ -142,7 +140,9 @@ async function distributeUnderTraffic(database: string, url: string, key: string
   const named = await Promise.all(['renamed', `${id}`, `${second!.id}`].map(byName))
   const misnamed = named.flat().filter((one) => one !== id).length + Math.abs(named[0]!.length - 1)
   await store.close()
-  const miscounted = found.filter(({ status, count }) => kept[status as PetStatus] !== count)
+  const miscounted = found.filter(
+    ({ status, count }) => kept[status as PetStatus] !== Math.min(Number(count), COUNTED_MOST + 1),
+  )
   say(
     `petstore distribute with ${ANIMALS} animals took ${seconds} s; ${answered} requests, slowest ${Math.round(slowestMs)} ms, broken: ${counted(broken)}; ${lost.length} lost, ${doubled.length} doubled, ${miscounted.length} counts and ${misnamed} names wrong`,
   )

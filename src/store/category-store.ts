@@ -10,9 +10,6 @@ import type { AuditEvent, Author } from './account-store.ts'
 import { byAction } from './security-log.ts'
 import { eventStatement, type Row, type Sql } from './sql.ts'
 
-/** Where counting stops: this count means "1,000 or more". */
-export const COUNTED_MOST = 1000
-
 /** Names are compared by `foldName`. */
 export interface CategoryStore {
   /**

@@ -1,6 +1,5 @@
 // What the first process of an instance does beside serving.
 import { once } from 'node:events'
-import { setTimeout } from 'node:timers/promises'
 import { IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
 import { isPerson } from './people-store.ts'
 import type { Report, Store } from './store.ts'
@@ -16,15 +15,9 @@ const NO_MANAGER =
 
 const CHORES_EVERY_MS = 600_000
 
-/** Animals are settled a minute after they were added (postgres/settled-ids.ts). */
-const SETTLE_EVERY_MS = 60_000
-
-/** How long indexing pauses: when up to date, after a failure, and after a batch, as a multiple of the batch's time. */
-const INDEX_REST = { upToDateMs: 2000, failedMs: 60_000, factor: 40 }
-
 /**
- * Purges expired records, now and every ten minutes, settles the counts every minute, and keeps the index of the search up to date.
- * Returns a function that stops this; its promise resolves when what is running has ended.
+ * Purges expired records, now and every ten minutes. Returns a function that stops this; its promise resolves when what is running has
+ * ended.
  */
 export function startChores(
   { store, usage, sessions, report }: { store: Store; usage: Purged; sessions: Purged; report: Report },
@@ -32,13 +25,11 @@ export function startChores(
 ): () => Promise<void> {
   const stop = new AbortController()
   const { signal } = stop
-  /** Resolves with undefined, after a report, if the work has failed. */
-  const attempt = async <T>(message: string, work: () => Promise<T>): Promise<T | undefined> => {
+  const attempt = async (message: string, work: () => Promise<void>): Promise<void> => {
     try {
-      return await work()
+      await work()
     } catch (error) {
       report({ level: 'error', message, details: { error } })
-      return undefined
     }
   }
   const purge = () =>
@@ -48,39 +39,20 @@ export function startChores(
       if (!signal.aborted) await usage.purge()
       if (!signal.aborted) await sessions.purge()
     })
-  const settle = () =>
-    attempt('counts by status could not be settled; this is retried in a minute', async () => {
-      while (!signal.aborted && (await store.pets.settleCounts()));
-    })
   const noticeManagers = () =>
     attempt('accounts could not be read to look for a manager', async () => {
       const people = (await store.accounts.listAccounts()).filter(isPerson)
       if (people.length > 0 && !people.some(({ role }) => role === 'manager'))
         report({ level: 'notice', message: NO_MANAGER })
     })
-  /** Pauses between batches, so that indexing hardly slows requests, even while it fills the index of an old database. */
-  const keepIndex = async () => {
-    while (!signal.aborted) {
-      const restMs = await attempt(
-        'names could not be indexed for the search; this is retried in a minute',
-        async () => {
-          const started = performance.now()
-          const isMoreLeft = await store.pets.indexWords()
-          return isMoreLeft ? (performance.now() - started) * INDEX_REST.factor : INDEX_REST.upToDateMs
-        },
-      )
-      await setTimeout(restMs ?? INDEX_REST.failedMs, undefined, { signal, ref: false }).catch(() => {})
-    }
-  }
-  /** Runs work now and at this interval. */
-  const repeat = async (work: () => Promise<unknown>, everyMs: number) => {
-    let running = work()
-    const timer = setInterval(() => void (running = work()), everyMs).unref()
+  const keepPurging = async () => {
+    let running = purge()
+    const timer = setInterval(() => void (running = purge()), CHORES_EVERY_MS).unref()
     await once(signal, 'abort')
     clearInterval(timer)
     await running
   }
-  const chores = [noticeManagers(), keepIndex(), repeat(purge, CHORES_EVERY_MS), repeat(settle, SETTLE_EVERY_MS)]
+  const chores = [noticeManagers(), keepPurging()]
   return async () => {
     stop.abort()
     await Promise.all(chores)

@@ -1,9 +1,7 @@
 // What a list reads from the table of animals, in the same way for every engine: pages by id, from an index on the filters and the id.
 import { FILTER_NAMES, type Filters, type ListQuery } from '../contract/list-query.ts'
 import { FIELD_NAMES, type FieldName, FIELDS, type Pet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
-import { COUNTED_MOST } from './category-store.ts'
-import { PET_ROW } from './pet-columns.ts'
-import type { Row } from './sql.ts'
+import { type ColumnValue, PET_ROW } from './pet-columns.ts'
 
 const IN_SHOP = PET_STATUSES.filter((status) => status !== 'sold')
 
@@ -38,6 +36,13 @@ export interface Page {
   limit: number
 }
 
+/** Reads one row about the rows of a page. `columns` renders what it has, and gets the condition that a name has all words. */
+export type Summarize = (
+  page: Page,
+  columns: (hasWords: string) => string,
+  words?: readonly string[],
+) => Promise<ColumnValue[]>
+
 export const SELECT_PETS = `SELECT ${PET_ROW} FROM pets`
 
 const isFilter = (name: FieldName): boolean => FILTER_NAMES.some((each) => each === name)
@@ -70,14 +75,4 @@ export function listOf({ after, limit }: PetList, pages: readonly Page[], found:
   if (pages.length === 1) return after === undefined ? found : found.toReversed()
   const newestFirst = found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
   return after === undefined ? newestFirst.slice(0, limit) : newestFirst.slice(-limit)
-}
-
-/** Counts the animals of the category $1. */
-export const COUNT_IN_CATEGORY = PET_STATUSES.map((status) => {
-  const counted = `SELECT 1 FROM pets WHERE category_id = $1 AND status = '${status}' LIMIT ${COUNTED_MOST}`
-  return `SELECT '${status}' AS status, count(*) AS count FROM (${counted}) AS counted`
-}).join(' UNION ALL ')
-
-export function countsOf(rows: readonly Row[]): Record<PetStatus, number> {
-  return Object.fromEntries(rows.map(({ status, count }) => [status, Number(count)])) as Record<PetStatus, number>
 }

@@ -3,19 +3,24 @@
 import { type Category, CategoryNames } from '../contract/category-name.ts'
 import { describePet, difference } from '../contract/pet-words.ts'
 import { FIELD_LIST, type NewPet, type Pet } from '../contract/pets.ts'
+import { foldForSearch } from '../contract/text/search-words.ts'
 import { type Author, petSubject } from './account-store.ts'
 import { withAddition } from './pet-changes.ts'
 import { type Addition, additionOf, type ColumnValue, PET_COLUMNS, valuesOf } from './pet-columns.ts'
 import { eventStatement, insertRows, type Statements } from './sql.ts'
 
 /** What a change writes. */
-const CHANGED: readonly { name: string; column: string }[] = FIELD_LIST
+const CHANGED: readonly { name: string; column: string }[] = [...FIELD_LIST, { name: 'folded', column: 'name_folded' }]
 export const NEW_FIELDS = [...CHANGED, { name: 'at', column: 'added_at' }, { name: 'by', column: 'added_by' }]
 
 export const NEW_COLUMNS: readonly string[] = NEW_FIELDS.map(({ column }) => column)
 /** Starts a statement; what follows gives the values of `NEW_COLUMNS`, those of a `NewRow`. */
 export const INSERT_PETS = `INSERT INTO pets (${NEW_COLUMNS.join()})`
 export const INSERT_PETS_WITH_IDS = `INSERT INTO pets (id, ${NEW_COLUMNS.join()})`
+
+/** What a copy computes of the name of an animal. */
+export const DERIVED_COLUMNS = ['name_folded'] as const
+export const derivedFrom = (name: string): [folded: string] => [foldForSearch(name)]
 
 type Named = Readonly<Record<string, ColumnValue | number | undefined>>
 
@@ -28,7 +33,7 @@ function written(newPet: NewPet, stored?: NewPet): Named {
     const value = newPet[name]
     if (value !== stored?.[name] && !check(value)) throw new RangeError(`${name} must be ${expected}.`)
   }
-  return newPet
+  return { ...newPet, folded: foldForSearch(newPet.name) }
 }
 
 /** An animal to add. Throws if it breaks a limit: before it shares a statement or a transaction with others. */

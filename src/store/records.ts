@@ -1,6 +1,7 @@
 // Whole records, for copies: every table that a store keeps, and how its rows are read and written, in the same form for every engine.
-import { NEW_COLUMNS } from './pet-writes.ts'
-import { insertRows, type Row, type Sql, type Statements } from './sql.ts'
+import { PET_COLUMNS } from './pet-columns.ts'
+import { DERIVED_COLUMNS, derivedFrom } from './pet-writes.ts'
+import { insertRows, type Row, type Sql } from './sql.ts'
 
 /** Integers are bigint, so that they stay exact. */
 export type Value = string | bigint | Buffer | null
@@ -14,6 +15,8 @@ export interface Kind {
   key: readonly string[]
   /** Whether the database assigns the ids. */
   isCounted?: true
+  /** Columns that are not read: they are computed from those of the record when it is written. */
+  derived?: { columns: readonly string[]; from: (record: StoredRecord) => string[] }
 }
 
 /** The tables that a copy copies, in an order that keeps references valid: a key after its account. */
@@ -64,7 +67,13 @@ export const KINDS: readonly Kind[] = [
   },
   { name: 'imports', columns: ['hash', 'file', 'rows_done', 'rows_total', 'updated_at'], key: ['hash'] },
   { name: 'categories', columns: ['number', 'name', 'name_folded'], key: ['number'] },
-  { name: 'pets', columns: ['id', ...NEW_COLUMNS], key: ['id'], isCounted: true },
+  {
+    name: 'pets',
+    columns: ['id', ...PET_COLUMNS, 'added_at', 'added_by'],
+    key: ['id'],
+    isCounted: true,
+    derived: { columns: DERIVED_COLUMNS, from: ({ name }) => derivedFrom(String(name)) },
+  },
 ]
 
 /** The tables that a copy omits, and why. Each table of an engine is either here or in `KINDS`; a test checks it. */
@@ -72,11 +81,6 @@ export const LEFT_BEHIND: Readonly<Record<string, string>> = {
   sessions: 'people sign in again',
   uploads: 'files are kept for an hour; people choose them again',
   upload_parts: 'belongs to uploads',
-  pet_counts: 'the target counts the animals itself as they are written',
-  pet_counts_progress: 'belongs to pet_counts',
-  pet_words: 'derived from the names of animals; the service on the target fills it',
-  pet_words_progress: 'belongs to pet_words; writing animals starts it anew',
-  pet_renames: 'belongs to pet_words',
   store_migrations: 'describes the schema of the one database',
   store_facts: 'describes the one database; copy-store.ts carries the environment',
   sqlite_sequence: "SQLite's own; the last ids are carried by `raiseLastId`",
@@ -93,7 +97,7 @@ export function unknownAmong(found: readonly FoundColumn[]): string[] {
     if (Object.hasOwn(LEFT_BEHIND, table)) return []
     const kind = KINDS.find(({ name }) => name === table)
     if (kind === undefined) return [`table ${table}`]
-    return kind.columns.includes(column) ? [] : [`column ${table}.${column}`]
+    return [...kind.columns, ...(kind.derived?.columns ?? [])].includes(column) ? [] : [`column ${table}.${column}`]
   })
   return [...new Set(unknown)]
 }
@@ -130,12 +134,9 @@ export interface RecordStore {
 }
 
 /** What each engine does in its own way. */
-interface OwnRecords extends Pick<RecordStore, 'unknown' | 'lastId' | 'raiseLastId'> {
-  /** Follows animals that were written, with any ids, in the same transaction. */
-  petsWritten: (records: readonly StoredRecord[]) => Statements<void>
-}
+type OwnRecords = Pick<RecordStore, 'unknown' | 'lastId' | 'raiseLastId'>
 
-export function recordStore(sql: Sql, { petsWritten, ...own }: OwnRecords): RecordStore {
+export function recordStore(sql: Sql, own: OwnRecords): RecordStore {
   return {
     ...own,
 
@@ -149,11 +150,13 @@ export function recordStore(sql: Sql, { petsWritten, ...own }: OwnRecords): Reco
       return rows.map((row) => recordOf(kind, row))
     },
 
-    write({ name, columns }, records) {
+    write({ name, columns, derived }, records) {
       return sql.transaction(function* () {
-        const rows = records.map((record) => columns.map((column) => record[column]!))
-        yield* insertRows(name, columns, rows)
-        if (name === 'pets') yield* petsWritten(records)
+        const rows = records.map((record) => [
+          ...columns.map((column) => record[column]!),
+          ...(derived?.from(record) ?? []),
+        ])
+        yield* insertRows(name, [...columns, ...(derived?.columns ?? [])], rows)
       })
     },
   }

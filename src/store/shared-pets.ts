@@ -1,30 +1,26 @@
 // What both engines do alike with animals, by statements that both understand: changes and removals of those that nobody else has
 // changed since, and what need not be fast.
-import { isSamePet, type NewPet, type Pet } from '../contract/pets.ts'
+import { isSamePet, type NewPet } from '../contract/pets.ts'
 import type { Author } from './account-store.ts'
 import type { Addition } from './pet-columns.ts'
-import { COUNT_IN_CATEGORY, countsOf } from './pet-list.ts'
+import { petCounts } from './pet-counts.ts'
+import type { Summarize } from './pet-list.ts'
 import { changePet, removePet } from './pet-writes.ts'
-import { searchPets, type WordIndex } from './search-pets.ts'
-import { plain, type Sql, type Statements } from './sql.ts'
+import { searchPets } from './search-pets.ts'
+import { plain, type Sql } from './sql.ts'
 import type { NotWritten, PetStore } from './store.ts'
 
 /** How many idempotency records are purged in one transaction, which creates may have to wait for. */
 const PURGED_AT_ONCE = 1000
 
-/** What else an engine does, in the same transaction, when an animal was changed to `after`, or removed. */
-export type Follow = (former: Pet, after?: NewPet) => Statements<void>
-
-export function sharedPets(sql: Sql, get: PetStore['get'], words: WordIndex, follow?: Follow) {
+/** `versionOf` differs when counts may have changed. */
+export function sharedPets(sql: Sql, get: PetStore['get'], summarize: Summarize, versionOf: () => unknown) {
   /** Writes the animal as `after`, or removes it, with the audit event, if it equals `expected`. Resolves with undefined then. */
   async function write(id: bigint, expected: NewPet, after: NewPet | undefined, author: Author) {
     const former = { ...expected, id }
-    const isWritten = await sql.transaction(function* () {
-      const written = after === undefined ? removePet(former, author) : changePet(former, after, author)
-      if (!(yield* written)) return false
-      if (follow !== undefined) yield* follow(former, after)
-      return true
-    })
+    const isWritten = await sql.transaction(() =>
+      after === undefined ? removePet(former, author) : changePet(former, after, author),
+    )
     if (isWritten) return undefined
     const pet = await get(id)
     if (pet === undefined) return { outcome: 'missing' } satisfies NotWritten
@@ -44,11 +40,9 @@ export function sharedPets(sql: Sql, get: PetStore['get'], words: WordIndex, fol
       (await write(id, expected, wanted, author)) ?? { outcome: 'updated' },
     remove: async (id, expected, author) => (await write(id, expected, undefined, author)) ?? { outcome: 'removed' },
 
-    search: (query) => searchPets(words, query),
+    search: (query) => searchPets(summarize, get, query),
 
-    indexWords: () => words.indexBatch(),
-
-    countInCategory: async (categoryId) => countsOf(await sql.read(COUNT_IN_CATEGORY, categoryId)),
+    countByStatus: petCounts(summarize, versionOf),
 
     /** Passes over records that are in use. */
     purgeIdempotencyRecords(before) {

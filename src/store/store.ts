@@ -1,11 +1,12 @@
 // The interface that the service requires of a database engine. SQLite and PostgreSQL implement it; one suite tests both.
 import type { Filters, ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/environments.ts'
-import type { NewPet, Pet, PetStatus, RenderedPets } from '../contract/pets.ts'
+import type { NewPet, Pet, RenderedPets } from '../contract/pets.ts'
 import type { Author } from './account-store.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
 import type { Addition } from './pet-columns.ts'
+import type { PetCounts } from './pet-counts.ts'
 import type { PetList } from './pet-list.ts'
 import type { RecordStore } from './records.ts'
 import type { sharedParts } from './shared-parts.ts'
@@ -235,54 +236,37 @@ export interface PetStore {
   /** Resolves with a page of who added, changed and removed animals, newest first. */
   changes(query: ChangeQuery): Promise<PetChanges>
 
-  /** Resolves with a page of the animals whose names have the words, newest first, or by word if there are too many (`FoundPets.order`). */
+  /** Resolves with a page of the animals whose names have the words, newest first, as far as one request reads. */
   search(query: PetSearch): Promise<FoundPets>
 
-  /** Adds a batch of animals that were added or renamed to the index of the search; resolves with whether more wait. */
-  indexWords(): Promise<boolean>
-
-  /** Counts the animals of each status; as fast with ten million as with ten. */
-  countByStatus(): Promise<Record<PetStatus, number>>
-
-  /** Keeps `countByStatus` fast: counts a batch of the animals added since for good. Resolves with whether more wait. */
-  settleCounts(): Promise<boolean>
-
-  /** Counts the animals of each status in a category, each at most up to `COUNTED_MOST`, which means so many or more. */
-  countInCategory(categoryId: bigint): Promise<Record<PetStatus, number>>
+  /**
+   * Counts the animals of each status, or those in a category, each up to `COUNTED_MOST` and one more. What other processes have changed
+   * may count a few seconds later.
+   */
+  countByStatus(categoryId?: bigint): Promise<PetCounts>
 
   /** Removes a batch of the idempotency records made before `before`; resolves with how many, 0 when none is left. */
   purgeIdempotencyRecords(before: number): Promise<number>
 }
 
-/** The place of an animal in the search: its first word that matches, empty where the order is newest first, and its id. */
-export interface Place {
-  word: string
-  id: bigint
-}
-
-/** A search by filters and at least one word. Each word, as `wordsOf` folds it, must begin a word of the name. */
-export interface PetSearch extends Filters, Pick<PetList, 'categoryId' | 'inShop'> {
+/** A search by filters and at least one word (`wordsOf`), each of which must be somewhere in the folded name. */
+export interface PetSearch extends Filters, Pick<PetList, 'categoryId' | 'inShop' | 'before'> {
   words: readonly string[]
   limit: number
-  /** Only animals behind this place, the `next` of the previous page. */
-  after?: Place | undefined
+  /** Whether to count all that match, as far as one request reads. */
+  isCounted?: boolean
   /** Ends the search when it aborts: it rejects with its reason. */
   signal?: AbortSignal | undefined
 }
 
 export interface FoundPets {
-  /** May be fewer than `limit` although more follow: one search examines a bounded number of words. */
   pets: Pet[]
-  /** Where the next page starts; undefined if this is the last one. */
-  next: Place | undefined
-  /** Whether all animals were searched; false while the index may lack more of the newest or renamed ones than a search looks through. */
-  isWhole: boolean
-  /** How many animals with the words, and the category, have each status, whichever status was asked for. */
-  counts: Record<PetStatus, number>
-  /** False if there may be more than `counts`: counting stops after `COUNTED_MOST` words of the index. */
-  isCounted: boolean
-  /** `word`: by the first matching word in byte order, then by id, because not every match is known. */
-  order: 'newest' | 'word'
+  /** Where the next page starts (`before`); undefined if the search has reached its end. */
+  next: bigint | undefined
+  /** Whether the page has as many animals as it may. If not, what follows `next` was not searched. */
+  isFull: boolean
+  /** How many animals with the words, and the category, have each status: only of those statuses whose animals were all read. */
+  counts: Partial<PetCounts>
 }
 
 export type Created =

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { CATEGORIES_MOST } from '../../src/contract/limits.ts'
 import type { Category } from '../../src/contract/category-name.ts'
-import { COUNTED_MOST } from '../../src/store/category-store.ts'
+import { COUNTED_MOST } from '../../src/store/pet-counts.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { hiddenIn, problemsIn, signedIn, signedInAs } from '../harness/console-client.ts'
@@ -183,10 +183,10 @@ for (const engine of ENGINES)
       const rows = names.map((name, nth) => ({ number: BigInt(nth + 1), name, name_folded: name.toLowerCase() }))
       await petstore.store.records.write(kindOf('categories'), rows)
       const animal = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
-      await petstore.store.pets.createMany(Array.from({ length: COUNTED_MOST }, () => animal))
+      await petstore.store.pets.createMany(Array.from({ length: COUNTED_MOST + 1 }, () => animal))
       const client = await signedIn(petstore)
-      assert.match((await client.get('/categories')).body, /Kind 0000<.*?data-label="Animals">1,000 or more</s)
-      assert.match((await client.get('/animals?category=1')).body, /Sold<\/span> <span class="segment-count">1,000\+</)
+      assert.match((await client.get('/categories')).body, /Kind 0000<.*?data-label="Animals">10,000\+</s)
+      assert.match((await client.get('/animals?category=1')).body, /Sold<\/span> <span class="segment-count">10,000\+</)
       const seen: string[] = []
       for (let path: string | undefined = '/categories'; path !== undefined;) {
         const { body } = await client.get(path)

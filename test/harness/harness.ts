@@ -66,8 +66,6 @@ export async function startPetstore(options: PetstoreOptions = {}): Promise<Pets
     timeouts,
   })
   if (options.chores === false) {
-    running.store.pets.indexWords = () => Promise.resolve(false)
-    running.store.pets.settleCounts = () => Promise.resolve(false)
     running.store.accounts.recordUsage = () => Promise.resolve()
   }
   await until(() => running.store.ping().then(() => true), 'the database is open')

@@ -147,7 +147,7 @@ describe('a migration that builds an index on PostgreSQL', { concurrency: false 
   it('takes longer than a statement may, as other migrations may, and leaves neither that limit off nor its lock', async () => {
     await using opened = await openPostgres()
     const slow = { ...NEWER[0]!, sql: `${NEWER[0]!.sql} SELECT pg_sleep(1.5);` }
-    const release = await opened.lock('LOCK TABLE pet_counts IN ROW EXCLUSIVE MODE; SELECT pg_current_xact_id()')
+    const release = await opened.lock('LOCK TABLE categories IN ROW EXCLUSIVE MODE; SELECT pg_current_xact_id()')
     const pool = new Pool(parseConnection(`${opened.url}pool_size=1&connect_timeout=30&statement_timeout=1000`))
     try {
       const options = { create: true, pgbouncer: false, migrations: [...own, slow, ...NEWER.slice(1)] }

@@ -76,10 +76,10 @@ describe('A role that lacks rights', () => {
       /^Run as \w+: GRANT SELECT ON public\.store_migrations TO "shop-[^"]*"; ALTER DEFAULT PRIVILEGES FOR ROLE \w+ IN SCHEMA public GRANT SELECT, INSERT, UPDATE, DELETE ON TABLES TO "shop-/,
     ],
     [
-      'on the tables of the search',
-      (role) => `${all(role)}; REVOKE ALL ON pet_words, pet_renames FROM ${role}`,
-      /lacks rights on pet_renames, pet_words$/,
-      /GRANT SELECT, INSERT, UPDATE, DELETE ON public\.pet_renames, public\.pet_words TO/,
+      'on the tables of files',
+      (role) => `${all(role)}; REVOKE ALL ON uploads, upload_parts FROM ${role}`,
+      /lacks rights on upload_parts, uploads$/,
+      /GRANT SELECT, INSERT, UPDATE, DELETE ON public\.upload_parts, public\.uploads TO/,
     ],
     [
       'to write anything',
@@ -146,14 +146,14 @@ describe('A role that lacks rights', () => {
   it('is told by serve in its log, with what to grant, and serves as soon as that is done', () =>
     withRole(async ({ url, role, run }) => {
       await using folder = await Folder.create()
-      await run(`${all(role)}; REVOKE ALL ON pet_words, store_migrations FROM ${role}`)
+      await run(`${all(role)}; REVOKE ALL ON categories, store_migrations FROM ${role}`)
       const served = await serve(folder, { env: { DATABASE_URL: url } })
       const ready = async () => (await fetch(`${served.url}/readyz`)).status
       assert.equal(await ready(), 503)
       const line = served.lines.find(({ msg }) => String(msg).startsWith('waiting for the database'))
       assert.equal(line?.['level'], 'error')
       const reason = String(line?.['reason'])
-      assert.match(reason, /lacks rights on pet_words, store_migrations\. Run as \w+: GRANT /)
+      assert.match(reason, /lacks rights on categories, store_migrations\. Run as \w+: GRANT /)
       await follow(run, reason)
       await until(async () => (await ready()) === 200, 'it is ready')
       served.child.kill('SIGTERM')
@@ -244,7 +244,6 @@ describe('A role with no rights but those that doctor names', () => {
       const was = { name: 'Rex', categoryId: 1n, status: 'available' as const }
       const renamed = await pets.update(1n, was, { ...was, name: 'Max', status: 'sold' }, changed)
       assert.equal(renamed.outcome, 'updated')
-      while (await pets.indexWords());
       assert.equal((await pets.search({ words: ['max'], limit: 5 })).pets.length, 1)
       const sold = { ...was, name: 'Max', status: 'sold' as const }
       assert.equal((await pets.remove(1n, sold, changed)).outcome, 'removed')

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import type { Sql } from 'postgres'
 import { FAILED_REQUESTS_KEPT } from '../../src/store/account-store.ts'
-import { followChanges } from '../../src/store/postgres/citus/distributed.ts'
 import { parseConnection } from '../../src/store/postgres/pool/connection-settings.ts'
 import { gatherCreates, postgresPets } from '../../src/store/postgres/pets.ts'
 import { postgresRecords } from '../../src/store/postgres/records.ts'
@@ -334,7 +333,7 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false }, () => 
   it('leave no time limit on a connection that they waited on', async () => {
     await using opened = await openPostgres()
     const pool = new Pool(parseConnection(`${opened.url}pool_size=1`))
-    await postgresPets(pool, postgresSql(pool), gatherCreates(pool), followChanges).create(rex, idempotency('k'))
+    await postgresPets(pool, postgresSql(pool), gatherCreates(pool)).create(rex, idempotency('k'))
     const [limit] = await pool.read((sql) => sql`SELECT current_setting('lock_timeout') AS ms`)
     await pool.end()
     assert.deepEqual({ ...limit }, { ms: '0' })

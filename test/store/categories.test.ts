@@ -7,7 +7,7 @@ import { INT64_MAX, INT64_MIN } from '../../src/contract/int64.ts'
 import { PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
 import type { AuditEvent } from '../../src/store/account-store.ts'
 import type { Category } from '../../src/contract/category-name.ts'
-import { COUNTED_MOST } from '../../src/store/category-store.ts'
+import { COUNTED_MOST } from '../../src/store/pet-counts.ts'
 import { copyStore } from '../../src/store/database/copy-store.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -146,9 +146,9 @@ for (const engine of ENGINES) {
     })
 
     it('count their animals of each status, up to a bound', async () => {
-      await store.pets.createMany([...pets(2, 601n, 'sold'), ...pets(COUNTED_MOST + 1, 602n, 'available')])
-      assert.deepEqual(await store.pets.countInCategory(601n), { available: 0, pending: 0, sold: 2 })
-      assert.deepEqual(await store.pets.countInCategory(602n), { available: COUNTED_MOST, pending: 0, sold: 0 })
+      await store.pets.createMany([...pets(2, 601n, 'sold'), ...pets(COUNTED_MOST + 2, 602n, 'available')])
+      assert.deepEqual(await store.pets.countByStatus(601n), { available: 0, pending: 0, sold: 2 })
+      assert.deepEqual(await store.pets.countByStatus(602n), { available: COUNTED_MOST + 1, pending: 0, sold: 0 })
     })
 
     it('are at most as many as pages read, also when several are added at once; one of them can still be renamed', async () => {

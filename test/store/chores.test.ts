@@ -1,12 +1,11 @@
-// What a running service does by itself: it removes what has expired, at its start and every ten minutes, and indexes names.
+// What a running service does by itself: it removes what has expired, at its start and every ten minutes.
 import assert from 'node:assert/strict'
-import { syncBuiltinESMExports } from 'node:module'
 import { describe, it, type TestContext } from 'node:test'
 import { SESSION_IDLE_MS } from '../../src/accounts/sessions.ts'
 import { IDEMPOTENCY_KEPT_MS } from '../../src/store/idempotency.ts'
 import { UPLOAD_KEPT_MS } from '../../src/store/uploads.ts'
 import { kindOf } from '../../src/store/records.ts'
-import timers, { setImmediate } from 'node:timers/promises'
+import { setImmediate } from 'node:timers/promises'
 import { readConfig } from '../../src/config.ts'
 import { LAST_STEP_MS } from '../../src/http/lifecycle.ts'
 import { createLog } from '../../src/log.ts'
@@ -14,7 +13,6 @@ import { startServer } from '../../src/server.ts'
 import { ENGINES, postgres } from '../../assurance/harness/engines.ts'
 import { until } from '../../assurance/harness/until.ts'
 import { startCuttingProxy } from '../harness/cutting-proxy.ts'
-import { askDatabase } from '../harness/database-schema.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
 import { withStore } from '../harness/with-store.ts'
 
@@ -133,30 +131,6 @@ describe('A running service', () => {
     await assertOnlyFreshAreLeft(petstore)
   })
 
-  it('settles the counts on PostgreSQL every minute, to the last animal, logs if it cannot, and settles the next time', async ({
-    mock,
-  }) => {
-    mock.timers.enable({ apis: ['setInterval'] })
-    await using database = await postgres.newDatabase()
-    const { url } = database
-    const holds = (condition: string) => async () => (await askDatabase(url, `SELECT 1 WHERE ${condition}`)).length > 0
-    await using petstore = await startPetstore({ database: url })
-    await until(holds('(SELECT next_noted_at FROM pet_counts_progress) > 0'), 'it settles at its start')
-    await askDatabase(url, 'ALTER TABLE pet_counts_progress RENAME TO elsewhere')
-    mock.timers.tick(60_000)
-    const isLogged = () => petstore.logged.some(({ msg }) => String(msg).startsWith('counts by status could not be'))
-    await until(isLogged, 'the failure is logged')
-    await askDatabase(
-      url,
-      'ALTER TABLE elsewhere RENAME TO pet_counts_progress',
-      // Ids more than one step apart: settling them takes several statements.
-      `INSERT INTO pets (id, name, category_id, status) SELECT id, 'Rex', 3, 'sold' FROM unnest(ARRAY[1, 400000, 1000000]) AS id`,
-      'UPDATE pet_counts_progress SET next_id = 1000000, next_noted_at = 0',
-    )
-    mock.timers.tick(60_000)
-    await until(holds("(SELECT count FROM pet_counts WHERE status = 'sold') = 3"), 'all animals are counted')
-  })
-
   /** Starts a service whose next purge never ends by itself, and which does nothing else of its own accord. */
   async function startPurging(mock: TestContext['mock']) {
     mock.timers.enable({ apis: ['setInterval'] })
@@ -196,46 +170,5 @@ describe('A running service', () => {
     await petstore[Symbol.asyncDispose]()
     assert.equal(close.mock.callCount(), 1)
     assert.deepEqual(errors(), ['old records were still being purged, or names indexed'])
-  })
-
-  it('indexes names for the search as long as more wait, with rests by its work, then every two seconds, and a minute after a failure', async ({
-    mock,
-  }) => {
-    const { setTimeout: pause } = timers
-    const outcomes = [true, false, new Error('away'), true, false]
-    const rests: number[] = []
-    const begin = Promise.withResolvers<void>()
-    // A batch takes a second, and each rest ten.
-    let passedMs = 0
-    const now = performance.now.bind(performance)
-    mock.method(performance, 'now', () => now() + passedMs)
-    // The rests end at once, the first one when the test has taken over, and the last one with the service.
-    mock.method(timers, 'setTimeout', (ms: number, value: unknown, options: { signal?: AbortSignal } = {}) => {
-      if (options.signal === undefined) return pause(ms, value, options)
-      passedMs += 10_000
-      if (rests.push(ms) === 1) return begin.promise
-      return outcomes.length > 0 ? setImmediate() : pause(60_000, value, options)
-    })
-    syncBuiltinESMExports()
-    try {
-      await using petstore = await startPetstore()
-      const index = mock.method(petstore.store.pets, 'indexWords', async () => {
-        const outcome = outcomes.shift()
-        if (outcome instanceof Error) throw outcome
-        if (outcome) passedMs += 1000
-        return outcome ?? false
-      })
-      begin.resolve()
-      await until(() => rests.length === 6, 'all of them were tried')
-      assert.equal(index.mock.callCount(), 5)
-      assert.deepEqual([rests[2], rests[3], rests[5]], [2000, 60_000, 2000])
-      for (const rest of [rests[1]!, rests[4]!])
-        assert.ok(rest >= 40_000 && rest < 400_000, `after a second of work it rests for ${rest} ms`)
-      assert.ok(petstore.logged.some(({ msg }) => String(msg).startsWith('names could not be indexed')))
-      assert.equal((await petstore.call('/pets')).status, 200)
-    } finally {
-      mock.restoreAll()
-      syncBuiltinESMExports()
-    }
   })
 })

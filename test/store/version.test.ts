@@ -55,10 +55,7 @@ const PETS: Record<keyof PetStore, Case> = {
     (store) => store.pets.list({ limit: 2 }, 'json'),
   ),
   search: reads((store) => store.pets.search({ words: ['rex'], limit: 2 })),
-  indexWords: writes((store) => store.pets.indexWords()),
-  settleCounts: reads((store) => store.pets.settleCounts()),
   countByStatus: reads((store) => store.pets.countByStatus()),
-  countInCategory: reads((store) => store.pets.countInCategory(3n)),
   purgeIdempotencyRecords: writes((store) => store.pets.purgeIdempotencyRecords(2)),
 }
 
@@ -165,7 +162,7 @@ const PARTS: { [Name in Part]: Record<keyof Store[Name], Case> } = {
 
 /** What is written without an event of the audit trail: animals say themselves who added them, and the service keeps its own books. */
 const WITHOUT_EVENT = [
-  /^pets\.(?:create|createMany|indexWords|purgeIdempotencyRecords)$/,
+  /^pets\.(?:create|createMany|purgeIdempotencyRecords)$/,
   /^accounts\.(?:recordUsage|recordFailures|purgeUsage|touchSession|purgeSessions)$/,
   /^(?:imports|uploads|records|store)\./,
 ]

@@ -30,8 +30,6 @@ for (const engine of engines) {
   await using server = await engine.start()
   await using grown = await growAll(server, sizes)
   await server.settle()
-  // The animals of the smaller stores are old enough by now for PostgreSQL to index them for good: no search looks through them.
-  for (const { store } of grown.stores) while (await store.pets.indexWords());
   say(`${engine.name}: measuring`)
   results.push({
     engine: engine.name,

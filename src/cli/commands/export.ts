@@ -113,14 +113,15 @@ async function writeTo(
   openTarget: () => Writable = () => terminal.stdout,
   signal?: AbortSignal,
 ): Promise<number> {
-  const stored = Object.values(await store.pets.countByStatus()).reduce((sum, count) => sum + count, 0)
+  const lastId = Number(await store.records.lastId(kindOf('pets')))
   let count = 0
   async function* batches(): AsyncGenerator<Pet[]> {
     for await (const batch of readBatches(store.records, kindOf('pets'))) {
       yield batch.map(petOfRecord)
       count += batch.length
-      // Animals may have been added since they were counted.
-      showProgress(terminal, count, Math.max(count, stored))
+      const id = Number(batch.at(-1)!['id'])
+      // Animals may have been added since. Many ids may have no animal.
+      showProgress(terminal, id, Math.max(id, lastId), 'ids')
     }
   }
   const content = Readable.from(render(batches(), await store.categories.names()))

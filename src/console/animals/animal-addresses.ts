@@ -16,7 +16,7 @@ export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
 export const CATEGORY = 'category'
 
 /** The parameters that tell where in the list or search the visitor is. */
-const POSITION = [...ACCEPTED.map(({ name }) => name), CATEGORY, 'newer', 'q', 'from']
+const POSITION = [...ACCEPTED.map(({ name }) => name), CATEGORY, 'newer', 'q']
 
 export function listAddress(chosen: Chosen, more: Record<string, string> = {}): string {
   return withFilters('/animals', chosen, more)

@@ -1,10 +1,9 @@
 // The toolbar above the animals: the search, the category, the statuses with their counts, the download, and the way to add one.
 import { NAME_MAX_LENGTH } from '../../contract/limits.ts'
 import type { DelimiterName } from '../../contract/pet-csv.ts'
-import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
-import { COUNTED_MOST } from '../../store/category-store.ts'
+import { PET_STATUSES } from '../../contract/pets.ts'
+import { COUNTED_MOST, type PetCounts } from '../../store/pet-counts.ts'
 import { statusesOf } from '../../store/pet-list.ts'
-import type { FoundPets } from '../../store/store.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
 import { type Chosen, IN_SHOP, chosenQuery, listAddress, withFilters, withQuery } from './animal-addresses.ts'
 import { STATUS_WORDS } from '../../contract/pet-words.ts'
@@ -13,11 +12,16 @@ import { hidden } from '../every-page/forms.ts'
 import { count } from '../every-page/times.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
 
-/** Without `counts`, the statuses are shown without numbers. If `isCounted` is false, there may be more. */
-export type StatusCounts = Partial<Pick<FoundPets, 'counts' | 'isCounted'>>
+/** A status that was not counted is shown without a number. */
+export type StatusCounts = Partial<PetCounts>
 
 /** `typed` is the text of the search; empty for the list. */
-export async function toolbar(visit: MemberVisit, filters: Chosen, typed: string, counts: StatusCounts): Promise<Html> {
+export async function toolbar(
+  visit: MemberVisit,
+  filters: Chosen,
+  typed: string,
+  counts: StatusCounts = {},
+): Promise<Html> {
   return html`<div class="page-head"><h1>Animals</h1>
       <div class="head-actions"><a class="button" href="/animals/changes">Changes</a> ${downloadMenu(filters, typed)} <span class="wide-words"><a class="button" href="/animals/import">Bring in a file</a></span>
         <a class="button primary" aria-keyshortcuts="n" href="${withQuery('/animals/new', { categoryId: String(filters.categoryId ?? '') })}">Add<span class="wide-words"> an animal</span></a></div></div>
@@ -47,11 +51,12 @@ async function categoryLinks(visit: MemberVisit, typed: string, chosen: Chosen):
     <li><a href="/categories">${named.length > LINKED ? 'More…' : 'Names…'}</a></li></ul></nav>`
 }
 
-function statusSegments(chosen: Chosen, typed: string, { counts, isCounted }: StatusCounts): Html {
+function statusSegments(chosen: Chosen, typed: string, counts: StatusCounts): Html {
   const segment = (words: Html | string, shown: Pick<Chosen, 'status' | 'inShop'>) => {
     const isShown = shown.status === chosen.status && Boolean(shown.inShop) === Boolean(chosen.inShop)
+    const number = countOf(counts, shown)
     return html`<li><a href="${listAddress({ ...chosen, ...shown }, { q: typed })}" ${isShown && html`aria-current="true"`}>
-      <span>${words}</span> ${counts && html`<span class="segment-count">${count(total(counts, shown))}${isCounted === false && '+'}</span>`}</a></li>`
+      <span>${words}</span> ${number !== undefined && html`<span class="segment-count">${countWords(number)}</span>`}</a></li>`
   }
   return html`<nav aria-label="By status" id="by-status"><ul class="switch segments">
     ${segment(html`In<span class="wide-words"> the</span> shop`, { status: undefined, inShop: true })}
@@ -60,15 +65,15 @@ function statusSegments(chosen: Chosen, typed: string, { counts, isCounted }: St
   </ul></nav>`
 }
 
-export function total(counts: Record<PetStatus, number>, shown: Pick<Chosen, 'status' | 'inShop'>): number {
-  // A newer program may have counted other statuses.
-  const statuses = shown.status === undefined && !shown.inShop ? Object.keys(counts) : statusesOf(shown)
-  return statuses.reduce((sum, status) => sum + counts[status as PetStatus], 0)
+/** Returns how many animals the counts have of what is shown; undefined if not all of that was counted. */
+export function countOf(counts: StatusCounts, shown: Pick<Chosen, 'status' | 'inShop'>): number | undefined {
+  const numbers = statusesOf(shown).map((status) => counts[status])
+  return numbers.reduce((sum, number) => (sum === undefined || number === undefined ? undefined : sum + number), 0)
 }
 
-/** Returns whether the animals of a category were counted to the last one. */
-export function isExact(counts: Record<PetStatus, number>): boolean {
-  return Object.values(counts).every((each) => each < COUNTED_MOST)
+/** Counting stops at `COUNTED_MOST`. */
+export function countWords(number: number): string {
+  return number > COUNTED_MOST ? `${count(COUNTED_MOST)}+` : count(number)
 }
 
 function downloadMenu(filters: Chosen, typed: string): Html {

@@ -1,21 +1,22 @@
 // The list of animals: newest first, what is in the shop or of a status, a page at a time, from the same store calls as the API. The
-// search above it finds animals by id, or by the beginnings of words of the name.
+// search above it finds animals by id, or by words that are anywhere in the name.
 import type { Config } from '../../config.ts'
 import { ALLOWED } from '../../contract/environments.ts'
 import { encodeCursor, parseListQuery } from '../../contract/list-query.ts'
-import type { Pet, PetStatus } from '../../contract/pets.ts'
+import type { Pet } from '../../contract/pets.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
+import { wordsOf } from '../../contract/text/search-words.ts'
 import { Problem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { DELIMITERS, renderCsv } from '../../contract/pet-csv.ts'
 import type { PetList } from '../../store/pet-list.ts'
-import { wordsOf } from '../../store/search-pets.ts'
-import type { FoundPets, Place } from '../../store/store.ts'
+import { NAMES_READ } from '../../store/search-pets.ts'
+import type { FoundPets } from '../../store/store.ts'
 import { ACCEPTED, ALL, CATEGORY, IN_SHOP, listAddress, withFilters } from './animal-addresses.ts'
 import { stepTaken, type Taken } from './animal-steps.ts'
 import { manyNotice } from './animal-many.ts'
 import { animalTable } from './animal-table.ts'
-import { isExact, type StatusCounts, toolbar, total } from './animal-toolbar.ts'
+import { countOf, countWords, type StatusCounts, toolbar } from './animal-toolbar.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { FETCHING_POLICY } from '../../http/html/security-headers.ts'
 import { paging } from '../every-page/paging.ts'
@@ -31,8 +32,9 @@ export const animalsRoutes: readonly ConsoleRoute[] = [
 ]
 
 /** What a page of animals shows below its toolbar, and the counts in that. */
-interface Shown extends StatusCounts {
+interface Shown {
   status?: number
+  counts?: StatusCounts
   notice?: Html | undefined
   content: Html
 }
@@ -51,7 +53,7 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
     ...(shown.status !== undefined && { status: shown.status }),
     // console.js takes a step without leaving the page.
     headers: { 'Content-Security-Policy': FETCHING_POLICY },
-    body: html`${await toolbar(visit, query, typed, shown)}${await manyNotice(visit)}${shown.notice}${shown.content}<p class="visually-hidden" role="status" id="said">${taken?.said}</p>`,
+    body: html`${await toolbar(visit, query, typed, shown.counts)}${await manyNotice(visit)}${shown.notice}${shown.content}<p class="visually-hidden" role="status" id="said">${taken?.said}</p>`,
   }
 }
 
@@ -69,11 +71,11 @@ function csvFile({ store, categories, query: raw, left }: MemberVisit): Outcome 
   const typed = raw.get('q')?.trim() ?? ''
   const words = wordsOf(typed)
   if (typed !== '' && words.length === 0) return badRequestPage(400, 'A search needs a letter, digit or symbol.')
-  async function read(after?: Place): Promise<Pick<FoundPets, 'pets' | 'next'>> {
-    // More than a search that is newest first can have: if one grows past that, its next page starts anew.
-    if (typed !== '') return store.pets.search({ ...filters, words, after, limit: 3 * BATCH, signal: left })
-    const pets = await store.pets.list({ ...filters, limit: BATCH, ...(after && { before: after.id }) })
-    return { pets, next: pets.length < BATCH ? undefined : { word: '', id: pets.at(-1)!.id } }
+  async function read(before?: bigint): Promise<Pick<FoundPets, 'pets' | 'next'>> {
+    const page = { ...filters, limit: BATCH, ...(before !== undefined && { before }) }
+    if (typed !== '') return store.pets.search({ ...page, words, signal: left })
+    const pets = await store.pets.list(page)
+    return { pets, next: pets.length < BATCH ? undefined : pets.at(-1)!.id }
   }
   async function* batches(): AsyncGenerator<Pet[]> {
     for (let page = await read(); ; page = await read(page.next)) {
@@ -125,16 +127,15 @@ async function list(visit: MemberVisit, query: PetList, taken?: Taken): Promise<
   const { pets } = visit.store
   const { categoryId } = query
   const { after, ...first } = query
-  const counting = categoryId === undefined ? pets.countByStatus() : pets.countInCategory(categoryId)
-  const [found, counts] = await Promise.all([pets.list({ ...query, limit: query.limit + 1 }), counting])
-  const isCounted = categoryId === undefined || isExact(counts)
+  const listing = pets.list({ ...query, limit: query.limit + 1 })
+  const [found, counts] = await Promise.all([listing, pets.countByStatus(categoryId)])
   // No newer page follows: shows the first page instead, which is never shorter.
   if (after !== undefined && found.length <= query.limit) return list(visit, first, taken)
   const notice = addedNotice(visit, found)
   // The one animal too many is at the end that the query goes towards.
   const page = after === undefined ? found.slice(0, query.limit) : found.slice(-query.limit)
   const table = animalTable('Animals, newest first', page, visit, taken)
-  const shown = { notice, counts, isCounted }
+  const shown = { notice, counts }
   if (page.length === 0) return { ...shown, content: taken ? table : nothing(query, counts, visit.config) }
   const hasOlder = after !== undefined || found.length > page.length
   const isFirst = query.before === undefined && after === undefined
@@ -146,10 +147,10 @@ async function list(visit: MemberVisit, query: PetList, taken?: Taken): Promise<
   return { ...shown, content: html`${table}${paging(pages)}` }
 }
 
-function nothing(query: PetList, counts: Record<PetStatus, number>, { environment, given, program }: Config): Html {
+function nothing(query: PetList, counts: StatusCounts, { environment, given, program }: Config): Html {
   if (query.before !== undefined)
     return emptyState('No older animals', html`<a href="${listAddress(query)}">Go to the newest</a>`)
-  if (query.status !== undefined || query.categoryId !== undefined || total(counts, {}) > 0)
+  if (query.status !== undefined || query.categoryId !== undefined || countOf(counts, {}) !== 0)
     return emptyState('No animal matches', html`<a href="${listAddress({})}">Show all animals</a>`)
   // Without a name the command reaches only the default database, and no page names one.
   const seed =
@@ -167,24 +168,14 @@ async function search(
   taken?: Taken,
 ): Promise<Shown | { redirect: string }> {
   const { store, query: raw } = visit
-  const from = raw.get('from')
-  const id = from === null ? int64FromText(typed) : undefined
+  const id = raw.has('cursor') ? undefined : int64FromText(typed)
   if (id !== undefined && (await store.pets.get(id)) !== undefined)
     return { redirect: withFilters(`/animals/${id}`, query) }
-  const after = from === null ? undefined : placeFrom(from)
-  if (after === null) return refused('This page of the search does not exist.')
   const words = wordsOf(typed)
   if (words.length === 0) return refused(html`${isolated(typed)} has no letter, digit or symbol to search for.`)
-  const { before: _before, after: _after, ...filters } = query
-  const found = await searchAlone(visit, (signal) => store.pets.search({ ...filters, words, after, signal }))
-  return { ...found, content: results(found, visit, typed, filters, taken) }
-}
-
-/** Parses a place that `results` has put into an address; returns null for any other text. */
-function placeFrom(text: string): Place | null {
-  const [, digits = '', word = ''] = /^(\S+) (\S*)$/.exec(text) ?? []
-  const id = int64FromText(digits)
-  return id !== undefined && (wordsOf(word)[0] ?? '') === word ? { id, word } : null
+  const { after: _after, ...page } = query
+  const found = await searchAlone(visit, (signal) => store.pets.search({ ...page, words, isCounted: true, signal }))
+  return { counts: found.counts, content: results(found, visit, typed, page, taken) }
 }
 
 function refused(message: Html | string): Shown {
@@ -192,24 +183,22 @@ function refused(message: Html | string): Shown {
   return { status: 400, content }
 }
 
-function results(found: FoundPets, visit: MemberVisit, q: string, filters: PetList, taken?: Taken): Html {
-  const { pets, next, isWhole, counts, isCounted, order } = found
-  const isFirst = !visit.query.has('from')
+function results(found: FoundPets, visit: MemberVisit, q: string, query: PetList, taken?: Taken): Html {
+  const { pets, next, isFull, counts } = found
+  const { before, ...filters } = query
+  const isFirst = before === undefined
   const { status, inShop } = filters
   const all = html`<a href="${listAddress(filters)}">Show all${status && ` ${status}`} animals${inShop && ' in the shop'}</a>`
-  const behind =
-    !isWhole &&
-    html`<p class="notice warn" role="status">The search may not know all animals yet; it is being brought up to date.</p>`
-  const table = animalTable('Animals that match', pets, visit, taken)
-  if (pets.length === 0 && next === undefined && !taken)
-    return html`${behind}${emptyState(isFirst ? 'No animal matches' : 'No more animals match', all)}`
+  const table = (pets.length > 0 || taken) && animalTable('Animals that match', pets, visit, taken)
+  if (!table && next === undefined) return emptyState(isFirst ? 'No animal matches' : 'No more animals match', all)
+  const following = next === undefined ? undefined : listAddress(filters, { q, cursor: encodeCursor(next) })
   const pages = {
     first: isFirst ? undefined : listAddress(filters, { q }),
-    more: next && listAddress(filters, { q, from: `${next.id} ${next.word}` }),
+    ...(isFull ? { more: following } : { searchOlder: following }),
   }
-  return html`${behind}
-    <p class="quiet-text">${count(total(counts, filters))} ${!isCounted && 'or more'} found for ${isolated(q)}, ${order === 'newest' ? 'newest first' : 'in the order of the matching word'}. ${all}</p>
-    ${(pets.length > 0 || taken) && table}
-    ${next && pets.length < filters.limit && html`<p>There may be more: this page has looked at as many animals as one page does.</p>`}
+  const number = countOf(counts, filters)
+  return html`<p class="quiet-text">${number === undefined ? 'Animals found' : `${countWords(number)} found`} for ${isolated(q)}, newest first. ${all}</p>
+    ${table}
+    ${following && !isFull && html`<p class="quiet-text" role="status">This page has searched ${count(NAMES_READ)} names. Older animals may match too.</p>`}
     ${paging(pages)}`
 }

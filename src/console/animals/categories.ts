@@ -2,16 +2,14 @@
 import { type Category, categoryNameProblem } from '../../contract/category-name.ts'
 import { FieldProblem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
-import type { PetStatus } from '../../contract/pets.ts'
 import { addCategory } from '../../store/category-store.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { listAddress } from './animal-addresses.ts'
 import { authorOf } from './animal-history.ts'
-import { isExact, total } from './animal-toolbar.ts'
+import { countOf, countWords } from './animal-toolbar.ts'
 import { about, formPage } from '../every-page/form-page.ts'
 import { field, hidden, type Problems } from '../every-page/forms.ts'
 import { paging } from '../every-page/paging.ts'
-import { count } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from '../every-page/visit.ts'
 
 const withCategory = about(({ categories }, digits): Category | undefined => {
@@ -36,7 +34,9 @@ async function listPage({ store, query, categories }: MemberVisit): Promise<Html
   const start = all.findIndex(([number]) => number === after) + 1
   const shown = all.slice(start, start + SHOWN)
   const rows = await Promise.all(
-    shown.map(async ([number, name]) => row(number, name, await store.pets.countInCategory(number), number === saved)),
+    shown.map(async ([number, name]) =>
+      row(number, name, countOf(await store.pets.countByStatus(number), {})!, number === saved),
+    ),
   )
   const pages = {
     first: start > 0 ? '/categories' : undefined,
@@ -60,10 +60,10 @@ async function listPage({ store, query, categories }: MemberVisit): Promise<Html
   }
 }
 
-function row(number: bigint, name: string, counts: Record<PetStatus, number>, isFresh: boolean): Html {
+function row(number: bigint, name: string, animals: number, isFresh: boolean): Html {
   return html`<tr ${isFresh && html`class="fresh"`}><th scope="row"><a href="${listAddress({ categoryId: number })}">${isolated(name)}</a></th>
     <td class="number" data-label="Number">${number}</td>
-    <td class="number" data-label="Animals">${count(total(counts, {}))}${!isExact(counts) && ' or more'}</td>
+    <td class="number" data-label="Animals">${countWords(animals)}</td>
     <td class="step-cell"><a class="button quiet" href="/categories/${number}">Rename<span class="visually-hidden"> ${name}</span></a></td></tr>`
 }
 

@@ -6,7 +6,7 @@ import { type Database, inTransaction } from './pool/connection.ts'
 import { sqlState, wasRefused } from './pool/failures.ts'
 
 /** The tables whose ids a sequence assigns. */
-const TABLES = [...COUNTED_KINDS.map(({ name }) => name), 'pet_renames']
+const TABLES = COUNTED_KINDS.map(({ name }) => name)
 
 /** A sequence that is behind. */
 interface Sequence {

@@ -1,32 +1,29 @@
 // Animals in PostgreSQL: the store, and which creates share a statement. A call takes one statement, or a part of
-// one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
-// its index several.
+// one, and so one transaction and one round trip; a replay and a conflicting update take two, a count three and a search several.
 import { FIELD_LIST, type Pet } from '../../contract/pets.ts'
 import { type ColumnValue, petOf } from '../pet-columns.ts'
 import { SELECT_KEYS } from '../accounts.ts'
 import { type Idempotency, IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { listOf, type Page, pageOf, pagesOfList, type PetList } from '../pet-list.ts'
+import { listOf, type Page, pageOf, pagesOfList, type PetList, SELECT_PETS, type Summarize } from '../pet-list.ts'
 import { INSERT_PETS, INSERT_PETS_WITH_IDS, NEW_COLUMNS, NEW_FIELDS, NewRow } from '../pet-writes.ts'
 import { toJson } from '../records.ts'
-import { type Follow, sharedPets } from '../shared-pets.ts'
+import { sharedPets } from '../shared-pets.ts'
 import type { Sql } from '../sql.ts'
 import type { CommitStats, Created, PetStore } from '../store.ts'
 import { together } from '../../timing.ts'
 import { type Database, PREPARED, readRows } from './pool/connection.ts'
-import { countPets, settleCounts } from './counts.ts'
 import { findIdFaults, isIdTaken, raiseSequences } from './ids.ts'
 import { asStoreFailure, isBadRow, isLockTimeout, NO_ROOM, sqlState, wasRefused } from './pool/failures.ts'
 import type { Pool } from './pool.ts'
 import { renderPage, renderedPages, SELECT_ROWS } from './pages.ts'
 import { findMissingRights } from './rights.ts'
-import { BY_IDS, postgresWords } from './words.ts'
 
 const INTEGER_FIELDS = FIELD_LIST.filter(({ schema }) => schema.type === 'integer')
 const INTEGERS = new Set(['added_at', ...INTEGER_FIELDS.map(({ column }) => column)])
 const typeOf = (column: string) => (INTEGERS.has(column) ? 'BIGINT' : 'TEXT')
 
-export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: Follow): PetStore {
+export function postgresPets(pool: Pool, common: Sql, creates: Creates): PetStore {
   /** Those of one turn of the event loop are read by one statement: a third of the work. */
   const get = together<bigint, Pet | undefined>(async (ids) => {
     const rows = await pool.readShort((sql) => readRows(sql, BY_IDS, `{${ids.join()}}`))
@@ -40,6 +37,14 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
     const parameter = (value: string | bigint) => `$${parameters.push(value)}`
     const text = pages.map((page) => `(${renderPage(page, parameter)})`).join(' UNION ALL ')
     return pool.readShort((sql) => readRows(sql, text, ...parameters))
+  }
+
+  const summarize: Summarize = async (page, columns, words = []) => {
+    const parameters: (string | bigint)[] = []
+    const parameter = (value: string | bigint) => `$${parameters.push(value)}`
+    const hasWords = words.map((word) => `strpos(name_folded, ${parameter(word)}) > 0`).join(' AND ')
+    const text = `SELECT ${columns(hasWords)} FROM (${renderPage(page, parameter)}) AS page`
+    return (await pool.read((sql) => readRows(sql, text, ...parameters)))[0]!
   }
 
   const renderedPage = renderedPages(pool)
@@ -59,7 +64,7 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
 
     get,
 
-    ...sharedPets(common, get, postgresWords(pool), follow),
+    ...sharedPets(common, get, summarize, () => `${pool.writes} ${Math.floor(Date.now() / COUNTS_KEPT_MS)}`),
 
     list: (async (query: PetList, as?: 'json') => {
       if (as === 'json') return renderedPage(pageOf(query, SELECT_ROWS))
@@ -71,13 +76,13 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
       const [added, events] = pagesOfChanges(query)
       return mergeChanges(...(await Promise.all([readPages([added]), readPages([events])])), query)
     },
-
-    countByStatus: () => pool.read(countPets),
-
-    settleCounts: () => pool.writeTransaction(settleCounts),
   }
 }
 
+/** How long counts may lack what other instances have written. */
+const COUNTS_KEPT_MS = 3000
+
+const BY_IDS = `${SELECT_PETS} WHERE id = ANY($1::text::bigint[])`
 const GETS_PER_STATEMENT = 32
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */

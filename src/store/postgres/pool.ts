@@ -46,6 +46,8 @@ export class Pool {
   #isWatchingParked = false
   /** Whether a statement found no room; the store finds out whether there is room again. */
   hasFoundNoRoom = false
+  /** How many writes have ended, in whichever way. */
+  writes = 0
   /** Whether a write got no answer in time, and none has succeeded since. */
   #hasOverdueWrite = false
 
@@ -159,6 +161,8 @@ export class Pool {
       else if (breaksConnection(error)) this.#connections.discard(connection)
       else this.#connections.release(connection)
       throw error
+    } finally {
+      if (kind === 'write') this.writes += 1
     }
   }
 

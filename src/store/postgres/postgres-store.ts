@@ -4,7 +4,6 @@ import { factsOfStore } from '../database/environment.ts'
 import { type Migration, openedBy } from '../database/migrations.ts'
 import { sharedParts } from '../shared-parts.ts'
 import { CannotOpenStore, NoDatabase, NoWrites, type OpenOptions, type Store, StoreUnavailable } from '../store.ts'
-import { followChanges } from './citus/distributed.ts'
 import { parseConnection } from './pool/connection-settings.ts'
 import { asStoreFailure } from './pool/failures.ts'
 import { findUnserved, migrate, refuseUnpublished } from './migrate.ts'
@@ -66,7 +65,7 @@ export async function openPostgresStore(
   let told: string | undefined
   return {
     opened: openedBy(applied, warnings),
-    pets: postgresPets(pool, sql, creates, followChanges),
+    pets: postgresPets(pool, sql, creates),
     ...sharedParts(sql),
     records: postgresRecords(pool, sql),
     ...factsOfStore(sql),

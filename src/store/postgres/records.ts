@@ -1,6 +1,5 @@
 // Reads and writes whole records in PostgreSQL, for copies.
-import { INT64_MIN } from '../../contract/int64.ts'
-import { type FoundColumn, type Kind, type RecordStore, recordStore, toJson, unknownAmong } from '../records.ts'
+import { type FoundColumn, type Kind, type RecordStore, recordStore, unknownAmong } from '../records.ts'
 import type { Sql } from '../sql.ts'
 import type { Database } from './pool/connection.ts'
 import type { Pool } from './pool.ts'
@@ -19,18 +18,6 @@ export function postgresRecords(pool: Pool, sql: Sql): RecordStore {
     async raiseLastId(kind, id) {
       if (id < 1n || id <= (await lastId(kind))) return
       await sql.run([`SELECT setval('${kind.name}_id_seq', $1)`, id])
-    },
-
-    *petsWritten(records) {
-      // The animals may have ids that the index of the search and the counts have passed.
-      yield [`UPDATE pet_words_progress SET until_id = ${INT64_MIN}, settled_id = ${INT64_MIN}`]
-      const count = `
-        UPDATE pet_counts SET count = pet_counts.count + added.count
-        FROM (SELECT status, count(*) AS count FROM ${sql.jsonTable('$1', 'written', 'id BIGINT, status TEXT')},
-            (SELECT until_id FROM pet_counts_progress FOR SHARE) AS counted
-          WHERE id <= until_id GROUP BY status) AS added
-        WHERE pet_counts.status = added.status`
-      yield [count, toJson(records.map(({ id, status }) => ({ id, status })))]
     },
   })
 }

@@ -52,17 +52,6 @@ describe('A database file that is open', () => {
       db.close()
     }
   })
-
-  it('counts an animal under the status it was given by hand', () => {
-    const { db } = openDatabase(IN_MEMORY)
-    db.exec("INSERT INTO pets (name, category_id, status) VALUES ('Rex', 1, 'available'), ('Kit', 1, 'available')")
-    db.exec("UPDATE pets SET status = 'sold' WHERE name = 'Rex'")
-    const counts = db
-      .prepare('SELECT status, count FROM pet_counts')
-      .all()
-      .map(({ status, count }) => [status, count])
-    assert.deepEqual(Object.fromEntries(counts), { available: 1, pending: 0, sold: 1 })
-  })
 })
 
 describe('A new database file', () => {

@@ -1,11 +1,10 @@
-// Animals in SQLite: list, create, and the index of the search.
+// Animals in SQLite: list and create.
 import type { DatabaseSync } from 'node:sqlite'
 import { FIELD_LIST, OPTIONAL_FIELDS, type Pet, type RenderedPets } from '../../contract/pets.ts'
-import { type ColumnValue, PET_ROW, petOf } from '../pet-columns.ts'
+import { type ColumnValue, petOf } from '../pet-columns.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { countsOf, listOf, type Page, pageOf, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
+import { listOf, type Page, pageOf, pagesOfList, type PetList, SELECT_PETS, type Summarize } from '../pet-list.ts'
 import { INSERT_PETS, NEW_COLUMNS, NewRow } from '../pet-writes.ts'
-import { indexedWordOf, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
 import { sharedPets } from '../shared-pets.ts'
 import type { Sql } from '../sql.ts'
 import type { Idempotency } from '../idempotency.ts'
@@ -37,7 +36,7 @@ function prepareInsert(db: DatabaseSync): (rows: readonly NewRow[]) => { outcome
   }
 }
 
-export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sql): PetStore {
+export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sql, versionOf: () => number): PetStore {
   const insert = prepareInsert(db)
   const byId = prepareRows(db, `${SELECT_PETS} WHERE id = ?`)
   const findRecord = prepareExact(db, FIND_RECORD)
@@ -62,6 +61,14 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
     const [json, count] = row as unknown as [string | null, bigint]
     return { json: json ?? '', count: Number(count) }
   }
+
+  const summarize: Summarize = (page, columns, words = []) =>
+    transactions.read(() => {
+      const { text, values } = sqlitePage(page)
+      const hasWords = words.map(() => 'instr(name_folded, ?) > 0').join(' AND ')
+      const statement = preparePage(`SELECT ${columns(hasWords)} FROM (${text})`)
+      return statement.get(...words, ...values, page.limit) as unknown as ColumnValue[]
+    })
 
   /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
   function insertIdempotently(row: NewRow, idempotency: Idempotency): Created {
@@ -88,7 +95,7 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
 
     get,
 
-    ...sharedPets(sql, get, sqliteWords(db, transactions)),
+    ...sharedPets(sql, get, summarize, versionOf),
 
     list: ((query: PetList, as?: 'json') =>
       transactions.read(() => {
@@ -102,11 +109,6 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
         const [added, events] = pagesOfChanges(query)
         return mergeChanges(readPage(added), readPage(events), query)
       }),
-
-    /** Triggers of migrations/0001-first.sql keep the counts, in the transaction of each animal. */
-    countByStatus: async () => countsOf(await sql.read('SELECT status, count FROM pet_counts')),
-
-    settleCounts: () => Promise.resolve(false),
   }
 }
 
@@ -137,69 +139,3 @@ const FIND_RECORD = `
 /** Replaces a record that has expired. */
 const KEEP_RECORD = `
   INSERT OR REPLACE INTO idempotency_records (account_id, key, fingerprint, pet_id, created_at) VALUES (?, ?, ?, ?, ?)`
-
-/** How many animals are indexed at a time, and how many of those that were renamed: few, because creates wait for it. */
-const INDEX_AT_ONCE = 500
-const RENAMED_AT_ONCE = 25
-
-const BEYOND = 'id > (SELECT until_id FROM pet_words_progress)'
-const NEWEST = `${SELECT_PETS} WHERE ${BEYOND} ORDER BY id DESC LIMIT ?`
-const RENAMED = `SELECT ${PET_ROW} FROM pet_renames AS r JOIN pets ON pets.id = r.pet_id ORDER BY r.id DESC LIMIT ?`
-const RENAMES = 'SELECT id, pet_id, name FROM pet_renames ORDER BY id LIMIT ?'
-const WORDS = `
-  SELECT word, pet_id, ${PET_ROW}
-  FROM (SELECT word, pet_id FROM pet_words WHERE (word, pet_id) > (?, ?) AND word < ? ORDER BY word, pet_id LIMIT ?)
-  LEFT JOIN pets ON pets.id = pet_id ORDER BY word, pet_id`
-
-/** The index of the search. The triggers of migrations/0001-first.sql note renames in pet_renames. */
-function sqliteWords(db: DatabaseSync, transactions: Transactions): WordIndex {
-  const prepare = rememberStatements((sql) => prepareRows(db, sql))
-
-  function all(sql: string, ...values: (string | bigint | number)[]): ColumnValue[][] {
-    return prepare(sql).all(...values) as unknown[] as ColumnValue[][]
-  }
-
-  function add(word: string, id: bigint): void {
-    prepare('INSERT OR IGNORE INTO pet_words (word, pet_id) VALUES (?, ?)').run(word, id)
-  }
-
-  function rename(petId: bigint, former: string): void {
-    const present = wordsOf(String(all('SELECT name FROM pets WHERE id = ?', petId)[0]?.[0] ?? ''))
-    const remove = prepare('DELETE FROM pet_words WHERE word = ? AND pet_id = ?')
-    for (const word of wordsOf(former)) if (!present.includes(word)) remove.run(word, petId)
-    for (const word of present) add(word, petId)
-  }
-
-  return {
-    unindexed: (limit) =>
-      transactions.read(() => {
-        const both = [NEWEST, RENAMED].map((sql) => all(sql, limit))
-        return { pets: both.flat().map(petOf), isWhole: both.every(({ length }) => length < limit) }
-      }),
-
-    words: ({ word, id }, end, limit) => transactions.read(() => all(WORDS, word, id, end, limit).map(indexedWordOf)),
-
-    /**
-     * Folds the names of new animals before the transaction: creates may share it, and would wait. Ids are committed in order, so
-     * `until_id` passes no animal that appears later.
-     */
-    async indexBatch() {
-      const { pets, renamed } = await transactions.read(() => ({
-        pets: all(`SELECT id, name FROM pets WHERE ${BEYOND} ORDER BY id LIMIT ?`, INDEX_AT_ONCE),
-        renamed: all(RENAMES, RENAMED_AT_ONCE),
-      }))
-      if (pets.length + renamed.length === 0) return false
-      const rows = await wordRows(pets.map(([id, name]) => ({ id: id as bigint, name: name as string })))
-      await transactions.write(() => {
-        for (const { word, id } of rows) add(word, id)
-        const last = pets.at(-1)?.[0] as bigint | undefined
-        if (last !== undefined) prepare('UPDATE pet_words_progress SET until_id = max(until_id, ?)').run(last)
-        for (const [id, petId, former] of renamed) {
-          rename(petId as bigint, former as string)
-          prepare('DELETE FROM pet_renames WHERE id = ?').run(id as bigint)
-        }
-      })
-      return pets.length === INDEX_AT_ONCE || renamed.length === RENAMED_AT_ONCE
-    },
-  }
-}

@@ -1,6 +1,5 @@
 // Reads and writes whole records in SQLite, for copies.
 import type { DatabaseSync } from 'node:sqlite'
-import { INT64_MIN } from '../../contract/int64.ts'
 import { type FoundColumn, type RecordStore, recordStore, unknownAmong } from '../records.ts'
 import type { Sql } from '../sql.ts'
 
@@ -21,11 +20,6 @@ export function sqliteRecords(sql: Sql): RecordStore {
         ]
         yield ['UPDATE sqlite_sequence SET seq = $1 WHERE name = $2 AND seq < $1', id, name]
       })
-    },
-
-    *petsWritten() {
-      // The animals may have ids that the index of the search has passed.
-      yield [`UPDATE pet_words_progress SET until_id = ${INT64_MIN}`]
     },
   })
 }

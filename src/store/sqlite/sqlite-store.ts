@@ -26,16 +26,17 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     ? setInterval(() => transactions.shortenWal(), everyMs).unref()
     : undefined
   const version = countVersions(db, transactions)
+  const versionToRead = () => version() + transactions.unsynced.commits
   const sql = sqliteSql(db, transactions)
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {
     opened,
-    pets: sqlitePets(db, transactions, sql),
+    pets: sqlitePets(db, transactions, sql, versionToRead),
     ...sharedParts(sql),
     records: sqliteRecords(sql),
     ...factsOfStore(sql),
     version,
-    versionToRead: () => version() + transactions.unsynced.commits,
+    versionToRead,
     connections: () => undefined,
     commits: () => transactions.synced,
     giveUp: () => transactions.giveUp(new Error('it has failed in another process of this instance')),

@@ -13,8 +13,6 @@ type Say = (line: string) => void
 /** Longer than it takes for a billion animals. */
 const MOVE_WITHIN_MS = 86_400_000
 
-const TRIGGERS = ['pets_count_delete', 'pets_count_update', 'pets_rename'] as const
-
 /** Distributes the animals while instances serve; calls `say` before. Throws `CannotOpenStore` if they can't be distributed. */
 export async function distribute(url: string, shards: number, say: Say): Promise<void> {
   const settings = parseConnection(url)
@@ -41,29 +39,13 @@ async function moveAlone(sql: Database, shards: number, say: Say): Promise<void>
   if (!done) throw new CannotOpenStore('Another process migrates or distributes. Run the command again later.')
 }
 
-/**
- * Drops the triggers, from which on `followChanges` does their work, and hands the table over to Citus. Then Citus copies the animals while
- * they change, and makes writes wait only until the shards have the last of them.
- */
+/** Citus copies the animals while they change, and makes writes wait only until the shards have the last of them. */
 async function move(sql: Database, shards: number, say: Say): Promise<void> {
   const obstacle = await findObstacle(sql)
   if (obstacle) throw new CannotOpenStore(obstacle)
-  say(
-    `pets becomes ${shards} shards on the nodes, while requests go on. Instances of earlier releases would not count changes and removals any more.`,
-  )
-  const triggers = await sql<{ name: string; definition: string }[]>`
-    SELECT tgname AS name, pg_get_triggerdef(oid) AS definition FROM pg_trigger
-    WHERE tgrelid = 'pets'::regclass AND tgname IN ${sql(TRIGGERS)}`
-  await withLockedPets(sql, async (transaction) => {
-    for (const { name } of triggers) await transaction`DROP TRIGGER ${sql(name)} ON pets`
-    await handOver(transaction)
-  })
-  try {
-    await sql`SELECT create_distributed_table_concurrently('pets', 'id', shard_count => ${shards}, colocate_with => 'none')`
-  } catch (error) {
-    for (const { definition } of triggers) await sql.unsafe(definition)
-    throw error
-  }
+  say(`pets becomes ${shards} shards on the nodes, while requests go on.`)
+  await withLockedPets(sql, handOver)
+  await sql`SELECT create_distributed_table_concurrently('pets', 'id', shard_count => ${shards}, colocate_with => 'none')`
   // Else Citus removes its copy of the table some seconds later, which doctor and copy would not know.
   await sql`CALL citus_cleanup_orphaned_resources()`
 }

@@ -1,12 +1,13 @@
 -- compatible from 1
 
 -- AUTOINCREMENT: an id is never assigned twice, not even after a row was deleted by hand. added_by is a key or an account; only pages for
--- people read it.
+-- people read it. The search reads name_folded, which the service computes; NULL for an animal that was added by hand.
 CREATE TABLE pets (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name TEXT NOT NULL,
   category_id INTEGER NOT NULL,
   status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
+  name_folded TEXT,
   added_at INTEGER,
   added_by TEXT
 ) STRICT;
@@ -20,63 +21,6 @@ CREATE INDEX pets_by_category ON pets (category_id, status);
 -- The animals that one account has added in the console: the id of an account is below 'key', that of a key is not. So
 -- creates with a key do not write to it.
 CREATE INDEX pets_added_in_console ON pets (added_by) WHERE added_by < 'key';
-
--- Maintained by triggers, so that counting never reads the animals.
-CREATE TABLE pet_counts (
-  status TEXT PRIMARY KEY,
-  count INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
-INSERT INTO pet_counts VALUES ('available', 0), ('pending', 0), ('sold', 0);
-
-CREATE TRIGGER pets_count_insert AFTER INSERT ON pets
-BEGIN
-  UPDATE pet_counts SET count = count + 1 WHERE status = new.status;
-END;
-
-CREATE TRIGGER pets_count_delete AFTER DELETE ON pets
-BEGIN
-  UPDATE pet_counts SET count = count - 1 WHERE status = old.status;
-END;
-
-CREATE TRIGGER pets_count_update AFTER UPDATE OF status ON pets
-BEGIN
-  UPDATE pet_counts SET count = count - 1 WHERE status = old.status;
-  UPDATE pet_counts SET count = count + 1 WHERE status = new.status;
-END;
-
--- The words of the animals' names in byte order, for the search. A chore fills it, so that creates do not pay for it.
-CREATE TABLE pet_words (
-  word TEXT NOT NULL,
-  pet_id INTEGER NOT NULL,
-  PRIMARY KEY (word, pet_id)
-) STRICT, WITHOUT ROWID;
-
--- The words of all animals up to until_id are in pet_words.
-CREATE TABLE pet_words_progress (
-  only_row INTEGER PRIMARY KEY DEFAULT 1 CHECK (only_row = 1),
-  until_id INTEGER NOT NULL
-) STRICT;
-
-INSERT INTO pet_words_progress (until_id) VALUES (-9223372036854775808);
-
--- The former names of animals whose words in pet_words are out of date. The triggers
--- also note changes that another program or a person makes by SQL.
-CREATE TABLE pet_renames (
-  id INTEGER PRIMARY KEY AUTOINCREMENT,
-  pet_id INTEGER NOT NULL,
-  name TEXT NOT NULL
-) STRICT;
-
-CREATE TRIGGER pets_rename AFTER UPDATE OF name ON pets WHEN old.name <> new.name
-BEGIN
-  INSERT INTO pet_renames (pet_id, name) VALUES (old.id, old.name);
-END;
-
-CREATE TRIGGER pets_rename_delete AFTER DELETE ON pets
-BEGIN
-  INSERT INTO pet_renames (pet_id, name) VALUES (old.id, old.name);
-END;
 
 -- The names that people give to the numbers of categories. A category without a name has no row.
 CREATE TABLE categories (
@@ -250,3 +194,6 @@ CREATE TABLE store_facts (
   name TEXT PRIMARY KEY,
   value TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+
+-- The version of the folding of pets.name_folded (search-words.ts).
+INSERT INTO store_facts (name, value) VALUES ('name_folding', '1');

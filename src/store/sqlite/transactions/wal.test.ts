@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict'
 import fs, {
   existsSync,
-  fdatasync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -209,24 +208,6 @@ describe('The write-ahead log', () => {
     assert.equal(existsSync(`${path}-wal`), false)
     using db = new DatabaseSync(path)
     assert.equal(db.prepare('SELECT count(*) AS pets FROM pets').get()!['pets'], 1)
-  })
-
-  it('is not synced for an index of the search that lacks nothing', async ({ mock }) => {
-    let syncs = 0
-    const store = withSync(
-      mock,
-      (file, done) => {
-        syncs += 1
-        fdatasync(file, done)
-      },
-      () => openSqliteStore(join(folder, 'indexed.db'), serving(true)),
-    )
-    await store.pets.create(REX)
-    await store.pets.indexWords()
-    assert.equal(syncs, 2)
-    assert.equal(await store.pets.indexWords(), false)
-    assert.equal(syncs, 2)
-    await store.close()
   })
 
   it('that waits for its sync is ahead of the version of the store, which reads that see it reach', async ({
