@@ -1,5 +1,5 @@
 // An animal in words for people: the labels of its fields, their values, and what the audit trail says of a change or a removal.
-import type { CategoryNames } from './category-name.ts'
+import { CategoryNames } from './category-name.ts'
 import { int64FromText } from './int64.ts'
 import { FIELD_NAMES, type FieldName, FIELDS, type NewPet, type PetStatus } from './pets.ts'
 import { entryOf } from './text/entry-of.ts'
@@ -38,21 +38,61 @@ export function textInWords(name: FieldName, text: string, categories: CategoryN
   return text === '' ? '–' : (WORDS[name]?.(text, categories) ?? text)
 }
 
-/** Quotes what people have written, such as names, so that none reads as another field; digits and statuses stay as they are. */
-function quoted(pet: NewPet, name: FieldName, categories: CategoryNames): string {
-  const [{ schema }, words] = [FIELDS[name], inWords(pet, name, categories)]
-  const isNumber = schema.type === 'integer' && words === String(pet[name])
-  return pet[name] === undefined || isNumber || 'enum' in schema ? words : JSON.stringify(words)
+type Values = Partial<Record<FieldName, string>>
+
+/** What an event says of an animal. A newer program may say more. */
+export interface PetValues {
+  /** The values before, integers in digits: those that a change has replaced, or all of an animal that was removed. */
+  from: Values
+  /** The values after a change. */
+  to?: Values
+  /** The names that the numbers of categories had. */
+  categories?: Record<string, string>
 }
 
-/** Describes all that an animal is, such as `Name: "Rex"; Status: Sold; Category: 3`. */
-export function describePet(pet: NewPet, categories: CategoryNames): string {
-  return SHOWN_FIELDS.map((name) => `${labelOf(name)}: ${quoted(pet, name, categories)}`).join('; ')
+/** Returns all that an animal is. */
+export function allOf(pet: NewPet, categories: CategoryNames): PetValues {
+  return valuesOf(FIELD_NAMES, pet, undefined, categories)
 }
 
-/** Describes each changed field, such as "Status: Pending → Sold"; returns an empty text if there is none. */
-export function difference(from: NewPet, to: NewPet, categories: CategoryNames): string {
-  return FIELD_NAMES.filter((name) => from[name] !== to[name])
-    .map((name) => `${labelOf(name)}: ${quoted(from, name, categories)} → ${quoted(to, name, categories)}`)
+/** Returns what a change of an animal changes. */
+export function difference(from: NewPet, to: NewPet, categories: CategoryNames): PetValues {
+  const changed = FIELD_NAMES.filter((name) => from[name] !== to[name])
+  return valuesOf(changed, from, to, categories)
+}
+
+function valuesOf(fields: readonly FieldName[], from: NewPet, to: NewPet | undefined, named: CategoryNames): PetValues {
+  const texts = (pet: NewPet) =>
+    Object.fromEntries(fields.flatMap((name) => (pet[name] === undefined ? [] : [[name, String(pet[name])]])))
+  const numbers = fields.includes('categoryId') ? [from, to].flatMap((pet) => pet?.categoryId ?? []) : []
+  const names = numbers.filter((number) => named.names.has(number)).map((number) => [number, named.words(number)])
+  return {
+    from: texts(from),
+    ...(to && { to: texts(to) }),
+    ...(names.length > 0 && { categories: Object.fromEntries(names) as Record<string, string> }),
+  }
+}
+
+/**
+ * Describes each changed field, such as "Status: Pending → Sold", or all that an animal was, such as `Name: "Rex"; Status: Sold; Category: 3`.
+ * Quotes what people have written, such as names, so that none reads as another field; digits and statuses stay as they are.
+ */
+export function valuesInWords({ from, to, categories = {} }: PetValues): string {
+  const quoted = (name: FieldName, value = '') => {
+    const { schema } = FIELDS[name]
+    const named = name === 'categoryId' ? categories[value] : undefined
+    const isPlain = value === '' || 'enum' in schema || (schema.type === 'integer' && named === undefined)
+    return isPlain ? textInWords(name, value, NO_NAMES) : JSON.stringify(named ?? value)
+  }
+  const changed = to && FIELD_NAMES.filter((name) => name in from || name in to)
+  return (changed ?? SHOWN_FIELDS)
+    .map((name) => `${labelOf(name)}: ${quoted(name, from[name])}${to ? ` → ${quoted(name, to[name])}` : ''}`)
     .join('; ')
+}
+
+const NO_NAMES = new CategoryNames()
+
+/** Describes all that an animal is. */
+export function describePet(pet: NewPet, categories: CategoryNames): string {
+  return valuesInWords(allOf(pet, categories))
 }

@@ -1,6 +1,8 @@
 // The port for what accounts have: API keys, sessions, usage, failed requests and the audit trail.
 import type { Environment } from '../contract/environments.ts'
+import type { PetValues } from '../contract/pet-words.ts'
 import type { Pet } from '../contract/pets.ts'
+import type { Addition } from './pet-columns.ts'
 
 /** What an account may do in the console; `keyless` is a member without the right to keys. A newer program may have written another. */
 export type Role = 'manager' | 'member' | 'keyless'
@@ -11,6 +13,8 @@ export interface Account {
   passwordHash: string
   createdAt: number
   role: Role
+  /** Unique by `foldName`; undefined for who has only an address. */
+  name?: string
 }
 
 export interface ApiKey {
@@ -30,6 +34,9 @@ export interface ApiKey {
 /** What is done to animals, which Changes shows. */
 const PET_ACTIONS = ['pet.changed', 'pet.removed'] as const
 export type PetAction = (typeof PET_ACTIONS)[number]
+
+/** What happened to an animal: its values, and when and by whom one that was removed had been added, by id: no name of a deleted account stays. */
+export type PetData = PetValues & { added?: Addition }
 
 /** An entry of the audit trail to add; entries are never changed. */
 export interface AuditEvent {
@@ -56,8 +63,11 @@ export interface AuditEvent {
   via: string
   /** The object of the action: an email address, or the name and id of a key, an animal or a category. */
   subject: string
-  /** The old and the new value of each changed field; all values of an animal that was removed, and who added it (`withAddition`). */
+  /** From what to what something was changed, in words that nothing parses. */
   detail?: string
+  /** The animal of a `PetAction`, and what happened to it. */
+  petId?: bigint
+  data?: PetData
   /** An account that somebody else did this to: its log has the event too, with this detail, before that of who did it. */
   about?: { accountId: string; detail: string }
 }
@@ -164,9 +174,9 @@ export interface AccountStore {
   appendEvent(event: AuditEvent): Promise<void>
 }
 
-/** Returns an animal as the subject of an event: its id, in brackets, comes last. */
-export function petSubject({ id, name }: Pet): string {
-  return `${name} (${id})`
+/** Returns the animal that an event is about, and names it. */
+export function aboutPet({ id, name }: Pet): { petId: bigint; subject: string } {
+  return { petId: id, subject: `${name} (${id})` }
 }
 
 /** The same in SQL. */

@@ -1,5 +1,4 @@
-// The port for categories: people give names to the numbers that animals have. Numbers are never changed or reused, so nothing
-// removes a category.
+// The port for categories: people give names to the numbers that animals have. Numbers are never changed or reused.
 import { type Category, CategoryNames, categoryNameProblem } from '../contract/category-name.ts'
 import { FieldProblem } from '../contract/errors.ts'
 import { int64FromText } from '../contract/int64.ts'
@@ -23,6 +22,8 @@ export interface CategoryStore {
     former: string | undefined,
     event: AuditEvent,
   ): Promise<Category | 'full' | number | undefined>
+  /** Resolves with the categories whose names were removed: only the same name gets such a number again. */
+  removed(): Promise<Category[]>
   /** Resolves with all names: there are at most `CATEGORIES_MOST`. */
   names(): Promise<CategoryNames>
 }
@@ -43,15 +44,17 @@ export function categoryStore(sql: Sql): CategoryStore {
     save({ number, name }, former, event) {
       const folded = foldName(name)
       const write = `INSERT INTO categories (number, name, name_folded) VALUES ($1, $2, $3)
-        ON CONFLICT (number) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded`
-      const find = 'SELECT number, name FROM categories WHERE number = $1 OR name_folded = $2'
+        ON CONFLICT (number) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded, removed_at = NULL`
+      const find = 'SELECT number, name, name_folded, removed_at FROM categories WHERE number = $1 OR name_folded = $2'
       return sql.transaction(function* () {
         yield* sql.exclusive
-        const found = (yield [find, number, folded]).rows.map(categoryOf)
-        const other = found.find((category) => category.number !== number || category.name !== former)
-        if (other !== undefined) return other
-        if (found.length === 0) {
-          const [named] = (yield ['SELECT count(*) AS count FROM categories']).rows
+        const { rows } = yield [find, number, folded]
+        const isAgain = (row: Row) =>
+          row['removed_at'] !== null && row['name_folded'] === folded && former === undefined
+        const other = rows.find((row) => row['number'] !== number || (row['name'] !== former && !isAgain(row)))
+        if (other !== undefined) return categoryOf(other)
+        if (former === undefined) {
+          const [named] = (yield ['SELECT count(*) AS count FROM categories WHERE removed_at IS NULL']).rows
           if (Number(named!['count']) >= CATEGORIES_MOST) return 'full'
           const isMember =
             (yield ["SELECT 1 FROM accounts WHERE id = $1 AND role <> 'manager'", event.accountId]).count > 0
@@ -64,11 +67,14 @@ export function categoryStore(sql: Sql): CategoryStore {
       })
     },
 
+    removed: async () =>
+      (await sql.read('SELECT number, name FROM categories WHERE removed_at IS NOT NULL')).map(categoryOf),
+
     async names() {
-      const now = (await sql.read('SELECT number, name FROM categories')).map(categoryOf)
+      const now = (await sql.read('SELECT number, name FROM categories WHERE removed_at IS NULL')).map(categoryOf)
       const isRead = ({ number, name }: Category, at: number) => read[at]?.number === number && read[at].name === name
       if (now.length === read.length && now.every(isRead)) return prepared
-      // A name that a release before the limit took can take 100 µs.
+      // A name can take 100 µs.
       const folded = await inSlices(now, ({ name }) => [name, folds.get(name) ?? foldName(name)] as const)
       folds = new Map(folded)
       ;[read, prepared] = [now, new CategoryNames(now, (name) => folds.get(name)!)]
@@ -96,7 +102,10 @@ export async function addCategory(
   const { names } = await store.categories.names()
   const wrongName = names.size >= CATEGORIES_MOST ? FULL : categoryNameProblem(name)
   if (wrongName !== undefined) return new FieldProblem('name', wrongName)
-  const number = digits === '' ? await freeNumber(store, new Set([...names.keys(), ...used])) : int64FromText(digits)
+  const removed = await store.categories.removed()
+  const again = removed.find((category) => foldName(category.name) === foldName(name))?.number
+  const taken = new Set([...names.keys(), ...removed.map((category) => category.number), ...used])
+  const number = digits === '' ? (again ?? (await freeNumber(store, taken))) : int64FromText(digits)
   if (number === undefined) return new FieldProblem('number', 'Enter a whole number in digits, such as 3 or -3')
   const event: AuditEvent = { ...by, action: 'category.added', subject: `${name} (${number})` }
   const found = await store.categories.save({ number, name }, undefined, event)
@@ -112,9 +121,9 @@ export async function addCategory(
   if (found.name === name && (digits === '' || found.number === number)) return found
   // Somebody else took the free number meanwhile.
   if (digits === '' && found.number === number) return addCategory(store, name, digits, by, used)
-  const taken = `${found.name} (${found.number})`
-  if (found.number !== number) return new FieldProblem('name', `${taken} has this name already`)
-  return new FieldProblem('number', `There is ${taken} already: rename it, or enter another number`)
+  const other = `${found.name} (${found.number})`
+  if (found.number !== number) return new FieldProblem('name', `${other} has this name already`)
+  return new FieldProblem('number', `There is ${other} already: rename it, or enter another number`)
 }
 
 /** Resolves with the lowest number from 1 that is not in use and has no animals; undefined if the first hundreds are taken. */

@@ -1,9 +1,9 @@
 // The port for people: their accounts and roles, the links that managers pass on, and what was done.
 import { foldName } from '../contract/text/fold-name.ts'
 import { type Account, type AuditEvent, OF_PETS, type RecordedEvent, type Role } from './account-store.ts'
-import { ADDED_IN_CONSOLE } from './pet-changes.ts'
+import { ADDED_IN_CONSOLE, dataOf } from './pet-changes.ts'
 import { type LogPage, securityLog } from './security-log.ts'
-import { changeWithEvent, plain, type Row, type Sql, type Statement } from './sql.ts'
+import { changeWithEvent, insertRows, plain, type Row, type Sql, type SqlValue, type Statement } from './sql.ts'
 
 /** The account of the key that a first start prints (cli/commands/serve.ts). Nobody can sign in to it: it is no person, and has no role or link. */
 export const FIRST_RUN_EMAIL = 'first-run@localhost'
@@ -41,6 +41,8 @@ interface PeopleStore {
    */
   accountByEmail(email: string): Promise<Account | undefined>
   accountById(id: string): Promise<Account | undefined>
+  /** Resolves with the name that a closed account had. */
+  formerName(id: string): Promise<string | undefined>
   /** Lists all accounts, oldest first. */
   listAccounts(): Promise<Account[]>
   /** Lists the accounts of people, newest first, those behind the account `after`. */
@@ -62,7 +64,7 @@ interface PeopleStore {
    */
   setRole(account: Pick<Account, 'id' | 'role'>, role: Role, event: AuditEvent): Promise<boolean>
   /**
-   * Removes the account with its keys, but not its audit trail. Resolves with false if there is no such account, `role` is given
+   * Removes the account with its keys, but neither its audit trail nor its name. Resolves with false if there is no such account, `role` is given
    * and no longer its role, or it is the last manager and not the last person.
    */
   removeAccount(accountId: string, event: AuditEvent, role?: Role): Promise<boolean>
@@ -91,7 +93,7 @@ interface PeopleStore {
   lastEvent(actions: string, subject: string): Promise<RecordedEvent | undefined>
 }
 
-const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt", role'
+const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt", role, name'
 
 /** Selects, by an index, the addresses whose `email_folded` may be that of an earlier release, which changed only the case. */
 const BEYOND_ASCII = `nullif(rtrim(email_folded, '@.+-_0123456789abcdefghijklmnopqrstuvwxyz') = '', FALSE) IS NULL`
@@ -105,8 +107,8 @@ const LAST_SEEN = `(SELECT max(at) FROM (SELECT last_seen_at AS at FROM sessions
   SELECT at FROM (SELECT at FROM audit_events WHERE account_id = accounts.id AND action IN ('session.started', 'session.ended')
     ORDER BY id DESC LIMIT 1) AS event) AS seen)`
 
-/** Selects the events of one animal by comparison with the end of their subject, such as `7)`. An index has this expression. */
-export const CHANGES_OF_PET = `${OF_PETS} AND substr(subject, length(rtrim(subject, '-0123456789)')) + 1)`
+/** Selects the events of one animal by comparison with its id. An index has this condition. */
+export const CHANGES_OF_PET = `${OF_PETS} AND pet_id`
 
 /** How many authors are read of each table. */
 const AUTHORS_MOST = 200
@@ -120,9 +122,13 @@ const RECENT = 'id > (SELECT max(id) FROM audit_events) - 10000'
 
 type WorkingLink = Omit<Link, 'account'> & { accountId?: string; replacesHash?: string }
 
+function withoutNulls(row: object): Row {
+  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined && value !== null))
+}
+
 function eventOf(row: Row): RecordedEvent {
-  const { detail, ...event } = plain(row) as RecordedEvent
-  return detail === undefined ? event : { ...event, detail }
+  const { petId, data, ...event } = row
+  return withoutNulls({ ...plain(event), petId, data: dataOf(data) }) as unknown as RecordedEvent
 }
 
 export function peopleStore(sql: Sql): PeopleStore {
@@ -134,11 +140,14 @@ export function peopleStore(sql: Sql): PeopleStore {
     })
 
   async function find(which: string, ...values: string[]): Promise<Account[]> {
-    return (await sql.read(`SELECT ${ACCOUNT} FROM accounts ${which}`, ...values)).map(plain) as Account[]
+    return (await sql.read(`SELECT ${ACCOUNT} FROM accounts ${which}`, ...values)).map((row) =>
+      plain(withoutNulls(row)),
+    ) as Account[]
   }
 
-  async function events(which: string, values: string[], limit: number): Promise<RecordedEvent[]> {
-    const select = 'SELECT at, account_id AS "accountId", action, via, subject, detail FROM audit_events'
+  async function events(which: string, values: SqlValue[], limit: number): Promise<RecordedEvent[]> {
+    const select =
+      'SELECT at, account_id AS "accountId", action, via, subject, detail, pet_id AS "petId", data FROM audit_events'
     return (await sql.read(`${select} WHERE ${which} ORDER BY id DESC LIMIT ${limit}`, ...values)).map(eventOf)
   }
 
@@ -146,7 +155,7 @@ export function peopleStore(sql: Sql): PeopleStore {
 
   async function workingLinks(now: number, which: string, ...values: string[]): Promise<Link[]> {
     const works = `SELECT hash, email AS maker, account_id AS "accountId", replaces_hash AS "replacesHash", expires_at AS "expiresAt"
-      FROM account_links JOIN accounts ON id = made_by AND role = 'manager'
+      FROM account_links JOIN accounts ON id = made_by AND accounts.role = 'manager'
       WHERE expires_at > $1 AND made_by IS DISTINCT FROM account_id ${which}`
     const found = (await sql.read(works, now, ...values)).map(plain) as WorkingLink[]
     const links = await Promise.all(
@@ -160,6 +169,8 @@ export function peopleStore(sql: Sql): PeopleStore {
 
   return {
     accountById,
+    formerName: async (id) =>
+      (await sql.read<{ name: string }>('SELECT name FROM former_people WHERE id = $1', id))[0]?.name,
     async accountByEmail(email) {
       const folded = foldName(email)
       const alike = `WHERE id IN (SELECT id FROM accounts WHERE email_folded IN ($1, $2)
@@ -172,12 +183,12 @@ export function peopleStore(sql: Sql): PeopleStore {
     async pageOfPeople({ limit, after: { createdAt, id } = { createdAt: Number.MAX_SAFE_INTEGER, id: '' } }) {
       const page = `SELECT ${ACCOUNT}, coalesce(${LAST_SEEN}, 0) AS "lastSeenAt" FROM accounts
         WHERE (created_at, id) < ($1, $2) AND email_folded <> '${FIRST_RUN_EMAIL}' ORDER BY created_at DESC, id DESC LIMIT ${limit}`
-      return (await sql.read(page, createdAt, id)).map(plain) as Person[]
+      return (await sql.read(page, createdAt, id)).map((row) => plain(withoutNulls(row))) as Person[]
     },
 
     createAccount({ id, email, passwordHash, createdAt, role }, event, link) {
       const insert = `INSERT INTO accounts (id, email, email_folded, password_hash, role, created_at)
-        SELECT $1, $2, $3, $4, $5, CAST($6 AS BIGINT) WHERE CAST($7 AS TEXT) IS NULL
+        SELECT $1, $2, $3, $4, coalesce((SELECT role FROM account_links WHERE hash = $7), $5), CAST($6 AS BIGINT) WHERE CAST($7 AS TEXT) IS NULL
           OR EXISTS (SELECT 1 FROM account_links WHERE hash = $7 AND account_id IS NULL) ON CONFLICT (email_folded) DO NOTHING`
       const values = [id, email, foldName(email), passwordHash, role, createdAt, link ?? null]
       return change(event, [insert, ...values], ['DELETE FROM account_links WHERE hash = $1', link ?? null])
@@ -209,7 +220,15 @@ export function peopleStore(sql: Sql): PeopleStore {
 
     removeAccount(accountId, event, role) {
       const remove = `DELETE FROM accounts WHERE id = $1 AND role = coalesce($2, role) AND (${MANAGER_REMAINS} OR NOT EXISTS (${OTHER_PERSON}))`
-      return change(event, [remove, accountId, role ?? null])
+      const name = 'SELECT id, name FROM accounts WHERE id = $1 AND name IS NOT NULL'
+      return sql.transaction(function* () {
+        yield* sql.exclusive
+        const [named] = (yield [name, accountId]).rows
+        const isRemoved = yield* changeWithEvent(event, [remove, accountId, role ?? null])
+        if (isRemoved && named)
+          yield* insertRows('former_people', ['id', 'name'], [[accountId, named['name'] as string]])
+        return isRemoved
+      })
     },
 
     createLink(hash, accountId, expiresAt, event) {
@@ -246,7 +265,7 @@ export function peopleStore(sql: Sql): PeopleStore {
         .toSorted((one, other) => (one.email < other.email ? -1 : 1))
     },
 
-    changesOf: (petId, limit) => events(`${CHANGES_OF_PET} = $1`, [`${petId})`], limit),
+    changesOf: (petId, limit) => events(`${CHANGES_OF_PET} = $1`, [petId], limit),
     lastEvent: async (...values) => (await events(`action LIKE $1 AND subject = $2 AND ${RECENT}`, values, 1))[0],
   }
 }

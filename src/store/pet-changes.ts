@@ -1,6 +1,6 @@
 // Who added, changed and removed animals, newest first, in the same way for every engine. The rows of animals tell who added them,
 // the audit trail tells the rest: a page reads the next of both, each by an index, and merges them by time.
-import { OF_PETS, PET_SUBJECT, type PetAction, type RecordedEvent } from './account-store.ts'
+import { OF_PETS, PET_SUBJECT, type PetAction, type PetData } from './account-store.ts'
 import { type Addition, ADDITION_ROW, additionOf, type ColumnValue } from './pet-columns.ts'
 import type { Page } from './pet-list.ts'
 
@@ -21,9 +21,11 @@ export interface ChangePlace {
 export interface PetChange {
   /** `pet.added`, or the action of an event. */
   action: PetAction | 'pet.added'
-  /** The animal, as `petSubject` names it. */
+  /** The animal, as `aboutPet` names it. */
   subject: string
+  petId: bigint | undefined
   detail: string | undefined
+  data: PetData | undefined
   /** When and by whom. Additions that were not recorded come after all that happened later, and at the end. */
   done: Addition | undefined
 }
@@ -41,14 +43,14 @@ export const ADDED_IN_CONSOLE = `added_by < 'key'`
 export function pagesOfChanges({ by, limit, after }: ChangeQuery): [Page, Page] {
   const own = (column: string) => (by === undefined ? [] : [{ column, value: by }])
   const pets = {
-    select: `SELECT id, 'pet.added', ${PET_SUBJECT}, NULL, ${ADDITION_ROW} FROM pets`,
+    select: `SELECT id, 'pet.added', ${PET_SUBJECT}, id, NULL, NULL, ${ADDITION_ROW} FROM pets`,
     ...(by === undefined ? {} : { where: ADDED_IN_CONSOLE }),
     filters: own('added_by'),
     before: after?.petId,
     limit: limit + 1,
   }
   const events = {
-    select: 'SELECT id, action, subject, detail, at, account_id FROM audit_events',
+    select: 'SELECT id, action, subject, pet_id, detail, data, at, account_id FROM audit_events',
     where: OF_PETS,
     filters: own('account_id'),
     before: after?.eventId,
@@ -78,20 +80,12 @@ export function mergeChanges(
   return { changes, next: { petId, eventId: lastId(events, others.length) ?? after?.eventId } }
 }
 
-function changeOf([, action, subject, detail, ...addition]: readonly ColumnValue[]): PetChange {
-  return { action, subject, detail: detail ?? undefined, done: additionOf(addition) } as PetChange
+function changeOf([, action, subject, petId, detail, data, ...addition]: readonly ColumnValue[]): PetChange {
+  const told = { petId: petId ?? undefined, detail: detail ?? undefined, data: dataOf(data) }
+  return { action, subject, ...told, done: additionOf(addition) } as PetChange
 }
 
-/** Returns the detail of a removal with when and by whom the animal was added: by id, so that no name of a deleted account stays. */
-export function withAddition(detail: string, addition: Addition | undefined): string {
-  if (addition === undefined) return detail
-  return `${detail}; Added: ${[new Date(addition.at).toISOString(), addition.by ?? ''].join(' ').trim()}`
-}
-
-/** Returns what was changed or removed and, of a removal, who added the animal: those of earlier releases do not tell. */
-export function splitDetail({ action, detail = '' }: Pick<RecordedEvent, 'action'> & { detail?: string | undefined }) {
-  if (action !== 'pet.removed') return { words: detail, added: undefined }
-  const [ending, at = '', by] = /; Added: (\S+Z)(?: (\w+))?$/.exec(detail) ?? ['']
-  const added: Addition | undefined = ending === '' ? undefined : { at: Date.parse(at), by }
-  return { words: detail.slice(0, detail.length - ending.length), added }
+/** Reads the data of an event. */
+export function dataOf(json: unknown): PetData | undefined {
+  return typeof json === 'string' ? (JSON.parse(json) as PetData) : undefined
 }

@@ -1,11 +1,10 @@
-// The one place where animals are added, changed and removed: what a row has, its limits, and the words of its event. The engines make
+// The one place where animals are added, changed and removed: what a row has, its limits, and the data of its event. The engines make
 // their fast inserts of these parts (test/repository/imports.test.ts). A column that is computed of an animal belongs here.
 import { type Category, CategoryNames } from '../contract/category-name.ts'
-import { describePet, difference } from '../contract/pet-words.ts'
+import { allOf, difference } from '../contract/pet-words.ts'
 import { FIELD_LIST, type NewPet, type Pet } from '../contract/pets.ts'
 import { foldForSearch } from '../contract/text/search-words.ts'
-import { type Author, petSubject } from './account-store.ts'
-import { withAddition } from './pet-changes.ts'
+import { aboutPet, type Author } from './account-store.ts'
 import { type Addition, additionOf, type ColumnValue, PET_COLUMNS, valuesOf } from './pet-columns.ts'
 import { eventStatement, insertRows, type Statements } from './sql.ts'
 
@@ -74,8 +73,8 @@ export function* changePet(pet: Pet, after: NewPet, author: Author): Statements<
   const values = CHANGED.map(({ name }) => wanted[name] ?? null)
   if ((yield [CHANGE, pet.id, ...valuesOf(pet), ...values]).count === 0) return false
   const names = yield* namesOf(pet.categoryId === after.categoryId ? [] : [pet.categoryId, after.categoryId])
-  const detail = difference(pet, after, names)
-  yield eventStatement({ ...author, action: 'pet.changed', subject: petSubject(pet), detail })
+  const data = difference(pet, after, names)
+  yield eventStatement({ ...author, action: 'pet.changed', ...aboutPet(pet), data })
   return true
 }
 
@@ -83,9 +82,9 @@ export function* changePet(pet: Pet, after: NewPet, author: Author): Statements<
 export function* removePet(pet: Pet, author: Author): Statements<boolean> {
   const [removed] = (yield [REMOVE, pet.id, ...valuesOf(pet)]).rows
   if (removed === undefined) return false
-  const addition = additionOf([removed['added_at'], removed['added_by']] as ColumnValue[])
-  const detail = withAddition(describePet(pet, yield* namesOf([pet.categoryId])), addition)
-  yield eventStatement({ ...author, action: 'pet.removed', subject: petSubject(pet), detail })
+  const added = additionOf([removed['added_at'], removed['added_by']] as ColumnValue[])
+  const data = { ...allOf(pet, yield* namesOf([pet.categoryId])), ...(added && { added }) }
+  yield eventStatement({ ...author, action: 'pet.removed', ...aboutPet(pet), data })
   return true
 }
 
@@ -93,7 +92,7 @@ export function* removePet(pet: Pet, author: Author): Statements<boolean> {
 function* namesOf(numbers: readonly bigint[]): Statements<CategoryNames> {
   const found: Category[] = []
   for (const number of numbers) {
-    const [row] = (yield ['SELECT name FROM categories WHERE number = $1', number]).rows
+    const [row] = (yield ['SELECT name FROM categories WHERE number = $1 AND removed_at IS NULL', number]).rows
     if (row !== undefined) found.push({ number, name: row['name'] as string })
   }
   return new CategoryNames(found, String)

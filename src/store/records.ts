@@ -23,9 +23,10 @@ export interface Kind {
 export const KINDS: readonly Kind[] = [
   {
     name: 'accounts',
-    columns: ['id', 'email', 'email_folded', 'password_hash', 'created_at', 'role'],
+    columns: ['id', 'email', 'email_folded', 'password_hash', 'created_at', 'role', 'name', 'name_folded'],
     key: ['id'],
   },
+  { name: 'former_people', columns: ['id', 'name'], key: ['id'] },
   {
     name: 'api_keys',
     columns: [
@@ -42,7 +43,11 @@ export const KINDS: readonly Kind[] = [
     ],
     key: ['id'],
   },
-  { name: 'account_links', columns: ['hash', 'account_id', 'made_by', 'expires_at', 'replaces_hash'], key: ['hash'] },
+  {
+    name: 'account_links',
+    columns: ['hash', 'account_id', 'made_by', 'expires_at', 'replaces_hash', 'name', 'role'],
+    key: ['hash'],
+  },
   {
     name: 'usage_counts',
     columns: ['key_id', 'hour', 'operation', 'status', 'calls'],
@@ -61,15 +66,15 @@ export const KINDS: readonly Kind[] = [
   },
   {
     name: 'audit_events',
-    columns: ['id', 'at', 'account_id', 'action', 'via', 'subject', 'detail'],
+    columns: ['id', 'at', 'account_id', 'action', 'via', 'subject', 'detail', 'pet_id', 'data', 'batch_id'],
     key: ['id'],
     isCounted: true,
   },
   { name: 'imports', columns: ['hash', 'file', 'rows_done', 'rows_total', 'updated_at'], key: ['hash'] },
-  { name: 'categories', columns: ['number', 'name', 'name_folded'], key: ['number'] },
+  { name: 'categories', columns: ['number', 'name', 'name_folded', 'removed_at'], key: ['number'] },
   {
     name: 'pets',
-    columns: ['id', ...PET_COLUMNS, 'added_at', 'added_by'],
+    columns: ['id', ...PET_COLUMNS, 'added_at', 'added_by', 'batch_id'],
     key: ['id'],
     isCounted: true,
     derived: { columns: DERIVED_COLUMNS, from: ({ name }) => derivedFrom(String(name)) },

@@ -55,10 +55,20 @@ export function* insertRows(table: string, columns: readonly string[], rows: rea
   }
 }
 
-export function eventStatement({ at, accountId, action, via, subject, detail }: AuditEvent): Statement {
+export function eventStatement({ at, accountId, action, via, subject, detail, petId, data }: AuditEvent): Statement {
   const insert =
-    'INSERT INTO audit_events (at, account_id, action, via, subject, detail) VALUES ($1, $2, $3, $4, $5, $6)'
-  return [insert, at, accountId, action, via, subject, detail ?? null]
+    'INSERT INTO audit_events (at, account_id, action, via, subject, detail, pet_id, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)'
+  return [
+    insert,
+    at,
+    accountId,
+    action,
+    via,
+    subject,
+    detail ?? null,
+    petId ?? null,
+    data ? JSON.stringify(data) : null,
+  ]
 }
 
 /** Makes a change and adds its event. Returns false, without an event, if the first statement changes nothing. */

@@ -342,6 +342,13 @@ async function fill({ accounts, categories, imports, pets, records }: Store): Pr
   }
   await accounts.appendEvent({ ...event('acct_A'), detail: 'sold → available' })
   await imports.begin({ hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 5 }, 1, false)
+  await accounts.appendEvent({
+    ...event('acct_A', 'pet.removed'),
+    petId: INT64_MIN,
+    data: { from: { name: '"', categoryId: String(INT64_MAX) }, added: { at: 1, by: undefined } },
+  })
+  await records.write(kindOf('former_people'), [{ id: 'acct_gone', name: 'Zoë' }])
+  await records.write(kindOf('categories'), [{ number: 5n, name: 'Dogs', name_folded: 'dogs', removed_at: 7n }])
   for (const kind of COUNTED_KINDS) await records.raiseLastId(kind, (await records.lastId(kind)) + GAP)
   return last + GAP
 }

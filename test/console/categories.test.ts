@@ -180,7 +180,12 @@ for (const engine of ENGINES)
     it('are listed page by page, are counted up to a bound, all of them can be chosen and renamed, and there is a limit', async () => {
       await using petstore = await startPetstore({ engine })
       const names = Array.from({ length: CATEGORIES_MOST }, (_, nth) => `Kind ${String(nth).padStart(4, '0')}`)
-      const rows = names.map((name, nth) => ({ number: BigInt(nth + 1), name, name_folded: name.toLowerCase() }))
+      const rows = names.map((name, nth) => ({
+        number: BigInt(nth + 1),
+        name,
+        name_folded: name.toLowerCase(),
+        removed_at: null,
+      }))
       await petstore.store.records.write(kindOf('categories'), rows)
       const animal = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
       await petstore.store.pets.createMany(Array.from({ length: COUNTED_MOST + 1 }, () => animal))

@@ -4,7 +4,7 @@ import { it } from 'node:test'
 import { samplePet } from '../../assurance/harness/sample-pet.ts'
 import { CategoryNames } from '../../src/contract/category-name.ts'
 import { describePet } from '../../src/contract/pet-words.ts'
-import { petSubject } from '../../src/store/account-store.ts'
+import { aboutPet, type PetData } from '../../src/store/account-store.ts'
 import { ConsoleClient, inWords, signedIn, signedInAs, signedInManager, wordsOf } from '../harness/console-client.ts'
 import { describeService, PASSWORD } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
@@ -82,7 +82,7 @@ describeService('Recent changes', (service) => {
       await store.accounts.appendEvent({
         ...event(account.id, 'pet.changed'),
         at: Date.now(),
-        subject: petSubject({ ...samplePet, id: 1n }),
+        ...aboutPet({ ...samplePet, id: 1n }),
         detail: `Change ${nth}`,
       })
     const pagesOf = async (query: string) => {
@@ -185,17 +185,17 @@ describeService('Recent changes by day', (service) => {
     await store.pets.create(samplePet, undefined, { at, by: account.id })
     await store.pets.createMany([samplePet])
     await store.pets.create(samplePet, undefined, { at: at + 1000, by: account.id })
-    const details = [
-      'Status: Available → Pending',
-      'Name: Status: Sold → Rex; Status: Pending → Available',
-      'Name: Rex → Otto',
+    const changes: PetData[] = [
+      { from: { status: 'available' }, to: { status: 'pending' } },
+      { from: { name: 'Status: Sold', status: 'pending' }, to: { name: 'Rex', status: 'available' } },
+      { from: { name: 'Rex' }, to: { name: 'Otto; Status: Sold' } },
     ]
-    for (const detail of details)
+    for (const data of changes)
       await store.accounts.appendEvent({
         ...event(account.id, 'pet.changed'),
         at: at + 2000,
         subject: 'Rex (1)',
-        detail,
+        data,
       })
     await store.accounts.appendEvent({ ...event(account.id, 'pet.removed'), at: at + 3000, subject: 'Rex (1)' })
     const seen = (await client.get(PAGE)).body.matchAll(/<h2>([^<]*)<|class="mark (\w+)">(\w+)</g)

@@ -1,4 +1,5 @@
 // Many animals of the list at once: what is done to those that are ticked, what is left alone, and what can be undone.
+import { eventInWords } from '../../src/console/animals/animal-history.ts'
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type NewPet, PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
@@ -15,7 +16,7 @@ describeService('Many animals at once', (service) => {
   }
   const stored = async (ids: readonly bigint[], field: 'status' | 'categoryId' = 'status') =>
     (await Promise.all(ids.map((id) => service().store.pets.get(id)))).map((pet) => pet?.[field])
-  const historyOf = async (id: bigint) => (await service().store.accounts.changesOf(id, 9)).map(({ detail }) => detail)
+  const historyOf = async (id: bigint) => (await service().store.accounts.changesOf(id, 9)).map(eventInWords)
   /** Opens the list and ticks these animals; the fields are those that a browser would send. */
   const tick = async (client: ConsoleClient, ids: readonly bigint[]) => {
     const { body } = await client.get('/animals?status=all')

@@ -15,6 +15,7 @@ export function petRow(id: bigint, fields: Partial<NewPet> = {}): StoredRecord {
     ...Object.fromEntries(PET_COLUMNS.map((column, index) => [column, values[index]!])),
     added_at: null,
     added_by: null,
+    batch_id: null,
   }
 }
 

@@ -55,6 +55,9 @@ describe('a write to PostgreSQL whose answer is lost', { concurrency: false }, (
       via: 'console',
       subject: 's',
       detail: null,
+      pet_id: null,
+      data: null,
+      batch_id: null,
     })
     const file = (nth: number) => ({ hash: `file ${nth}`, file: '/srv/pets.csv', rowsTotal: 2 })
     const named = (nth: number) => ({ ...rex, name: `Rex ${nth}` })

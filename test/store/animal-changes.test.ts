@@ -5,9 +5,9 @@ import { ENGINES } from '../../assurance/harness/engines.ts'
 import { samplePet } from '../../assurance/harness/sample-pet.ts'
 import { encodeCursor } from '../../src/contract/list-query.ts'
 import { CategoryNames } from '../../src/contract/category-name.ts'
-import { describePet } from '../../src/contract/pet-words.ts'
+import { allOf } from '../../src/contract/pet-words.ts'
 import type { Pet } from '../../src/contract/pets.ts'
-import { type AuditEvent, petSubject } from '../../src/store/account-store.ts'
+import { aboutPet, type AuditEvent, type PetData } from '../../src/store/account-store.ts'
 import { copyStore } from '../../src/store/database/copy-store.ts'
 import type { ChangePlace, ChangeQuery, PetChanges } from '../../src/store/pet-changes.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
@@ -84,7 +84,7 @@ describeService('An animal', (service) => {
     const { store } = service()
     const [pet] = await addAll(['Otto'])
     const sold = { ...pet!, status: 'sold' as const }
-    const changed = changeOf(pet!, 'Status: Available → Sold')
+    const changed = changeOf(pet!, { from: { status: 'available' }, to: { status: 'sold' } })
     await store.pets.update(pet!.id, pet!, sold, AUTHOR)
     assert.deepEqual(await remove(store, pet!), { outcome: 'conflict', pet: sold })
     assert.deepEqual(await store.accounts.changesOf(pet!.id, 9), [changed])
@@ -163,7 +163,7 @@ for (const engine of ENGINES) {
           const [only, ...others] = await store.accounts.changesOf(pet.id, 9)
           assert.deepEqual(
             [only, others],
-            [isRemoved ? removalOf(pet) : changeOf(pet, `Name: "${pet.name}" → "Otto"`), []],
+            [isRemoved ? removalOf(pet) : changeOf(pet, { from: { name: pet.name }, to: { name: 'Otto' } }), []],
           )
         }
       })
@@ -204,7 +204,7 @@ for (const engine of ENGINES) {
           store.accounts.appendEvent({
             ...event(accountId, 'pet.changed'),
             at,
-            subject: petSubject({ ...samplePet, id }),
+            ...aboutPet({ ...samplePet, id }),
           })
         // An earlier release added the first two, and the fifth while it ran beside this one.
         await store.pets.createMany([samplePet, samplePet])
@@ -216,7 +216,7 @@ for (const engine of ENGINES) {
         await store.accounts.appendEvent({ ...event('acct_1', 'session.started'), at: 25 })
         await add(30, 'acct_2')
         await store.pets.remove(3n, samplePet, { ...event('acct_2'), at: 40 })
-        const name = (id: number) => petSubject({ ...samplePet, id: BigInt(id) })
+        const name = (id: number) => aboutPet({ ...samplePet, id: BigInt(id) }).subject
         const expected = [
           `pet.removed ${name(3)}`,
           'added 6',
@@ -240,7 +240,9 @@ for (const engine of ENGINES) {
         assert.deepEqual(await authors(), ['acct_2'], 'nor who is gone')
         const { changes } = await store.pets.changes({ limit: 1 })
         const done: Addition = { at: 50, by: 'key_1' }
-        assert.deepEqual(changes, [{ action: 'pet.added', subject: name(7), detail: undefined, done }])
+        assert.deepEqual(changes, [
+          { action: 'pet.added', ...aboutPet({ ...samplePet, id: 7n }), detail: undefined, data: undefined, done },
+        ])
       })
     })
   })
@@ -248,12 +250,12 @@ for (const engine of ENGINES) {
 
 const AUTHOR = { at: 1_790_000_000_000, accountId: 'acct_1', via: 'command line' }
 
-function changeOf(pet: Pet, detail: string): AuditEvent {
-  return { ...AUTHOR, action: 'pet.changed', subject: petSubject(pet), detail }
+function changeOf(pet: Pet, data: PetData): AuditEvent {
+  return { ...AUTHOR, action: 'pet.changed', ...aboutPet(pet), data }
 }
 
 function removalOf(pet: Pet): AuditEvent {
-  return { ...changeOf(pet, describePet(pet, new CategoryNames())), action: 'pet.removed' }
+  return { ...changeOf(pet, allOf(pet, new CategoryNames())), action: 'pet.removed' }
 }
 
 function remove({ pets }: Store, pet: Pet): Promise<Removed> {

@@ -7,7 +7,7 @@ import { INT64_MAX, INT64_MIN } from '../../src/contract/int64.ts'
 import { type NewPet, type Pet, PET_STATUSES } from '../../src/contract/pets.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import { kindOf, KINDS } from '../../src/store/records.ts'
-import { type AuditEvent, FAILED_REQUESTS_KEPT, petSubject, type Session } from '../../src/store/account-store.ts'
+import { type AuditEvent, FAILED_REQUESTS_KEPT, aboutPet, type Session } from '../../src/store/account-store.ts'
 import { FOLDED_MOST } from '../../src/store/security-log.ts'
 import type { Idempotency } from '../../src/store/idempotency.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -181,7 +181,7 @@ for (const engine of ENGINES) {
         assert.deepEqual(await change(one.id), { outcome: 'updated' })
         assert.deepEqual(await change(INT64_MAX), { outcome: 'missing' })
         assert.deepEqual([await store.pets.get(one.id), await store.pets.get(twin.id)], [{ ...one, name: 'Max' }, twin])
-        const said = { subject: petSubject(one), detail: 'Name: "Rex" → "Max"' }
+        const said = { ...aboutPet(one), data: { from: { name: 'Rex' }, to: { name: 'Max' } } }
         assert.deepEqual(await store.accounts.auditTrail('acct_change', 9), [{ ...changed, ...said }])
       })
 
@@ -482,7 +482,7 @@ for (const engine of ENGINES) {
       const changed = (id: bigint, name: string, at: number, accountId = 'acct_changes'): AuditEvent => ({
         ...event(accountId, 'pet.changed'),
         at,
-        subject: petSubject({ ...rex, id, name }),
+        ...aboutPet({ ...rex, id, name }),
         detail: `${at}`,
       })
       const own = [changed(42n, 'Rex', 2), changed(42n, 'Rex (4)', 1, 'acct_changes_too'), changed(42n, '7-1', 3)]
@@ -571,6 +571,9 @@ for (const engine of ENGINES) {
           via: 'console',
           subject: 'someone',
           detail: null,
+          pet_id: null,
+          data: null,
+          batch_id: null,
         }))
         await store.records.write(kindOf('audit_events'), flood)
         await store.records.raiseLastId(kindOf('audit_events'), flood.at(-1)!.id)

@@ -61,6 +61,7 @@ const PETS: Record<keyof PetStore, Case> = {
 
 const CATEGORIES: Record<keyof CategoryStore, Case> = {
   save: writes((store) => store.categories.save({ number: 3n, name: 'Felines' }, 'Cats', event)),
+  removed: reads((store) => store.categories.removed()),
   names: reads((store) => store.categories.names()),
 }
 
@@ -68,6 +69,7 @@ const ACCOUNTS: Record<keyof Store['accounts'], Case> = {
   createAccount: writes((store) => store.accounts.createAccount(account('acct_2'), event)),
   accountByEmail: reads((store) => store.accounts.accountByEmail('acct_1@example.com')),
   accountById: reads((store) => store.accounts.accountById('acct_1')),
+  formerName: reads((store) => store.accounts.formerName('acct_1')),
   listAccounts: reads((store) => store.accounts.listAccounts()),
   setPassword: writes((store) => store.accounts.setPassword('acct_1', 'new', event)),
   removeAccount: writes((store) => store.accounts.removeAccount('acct_1', event)),

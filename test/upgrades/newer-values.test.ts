@@ -7,13 +7,16 @@ import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { ENGINES, sqlite, type TestDatabase } from '../../assurance/harness/engines.ts'
 import { asTexts, samplePet } from '../../assurance/harness/sample-pet.ts'
+import type { FieldProblem } from '../../src/contract/errors.ts'
 import { FILTER_NAMES } from '../../src/contract/list-query.ts'
 import { FIELD_LIST } from '../../src/contract/pets.ts'
+import { addCategory } from '../../src/store/category-store.ts'
 import { KINDS } from '../../src/store/records.ts'
 import { type ConsoleClient, MEMBER_PAGES, signedInManager } from '../harness/console-client.ts'
 import { askDatabase, readSchema } from '../harness/database-schema.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
 import { petstore } from '../harness/in-process-command.ts'
+import { account as accountOf, event } from '../harness/sample-rows.ts'
 import { withStore } from '../harness/with-store.ts'
 
 /** One value that a later release might have, and one that every object of JavaScript has. */
@@ -29,15 +32,17 @@ const LISTED = {
   'api_keys.environment': NEWER,
   'accounts.role': NEWER,
   'pets.status': NEWER,
+  'audit_events.data': ['{"from":{"mood":"calm","status":"sold"},"to":{"mood":"wild","status":"later.added"},"how":1}'],
 }
 const FREE = [
-  ...['id', 'email', 'email_folded', 'password_hash'].map((column) => `accounts.${column}`),
+  ...['id', 'email', 'email_folded', 'password_hash', 'name', 'name_folded'].map((column) => `accounts.${column}`),
   ...['id', 'account_id', 'name', 'last_four'].map((column) => `api_keys.${column}`),
-  ...['hash', 'account_id', 'made_by', 'replaces_hash'].map((column) => `account_links.${column}`),
+  ...['hash', 'account_id', 'made_by', 'replaces_hash', 'name', 'role'].map((column) => `account_links.${column}`),
   'usage_counts.key_id',
   ...['account_id', 'key_id', 'request_id', 'message'].map((column) => `failed_requests.${column}`),
   ...['account_id', 'key'].map((column) => `idempotency_records.${column}`),
   ...['account_id', 'subject', 'detail'].map((column) => `audit_events.${column}`),
+  ...['id', 'name'].map((column) => `former_people.${column}`),
   ...['hash', 'file'].map((column) => `imports.${column}`),
   ...FIELD_LIST.filter(({ schema }) => schema.type === 'string' && !('enum' in schema)).map(
     ({ column }) => `pets.${column}`,
@@ -92,6 +97,8 @@ for (const engine of ENGINES) {
       const bytes = (text: string) => (engine.name === 'PostgreSQL' ? `'${text}'::bytea` : `CAST('${text}' AS BLOB)`)
       const rows = NEWER.flatMap((value, index) => [
         `INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (${now}, '${account.id}', '${value}', '${value}', 'x (${animals[index]})')`,
+        `INSERT INTO audit_events (at, account_id, action, via, subject, pet_id, data)
+           VALUES (${now}, '${account.id}', 'pet.changed', 'console', 'x (${animals[index]})', ${animals[index]}, '${LISTED['audit_events.data'][0]}')`,
         `INSERT INTO failed_requests (at, account_id, key_id, request_id, operation, status, code, message)
            VALUES (${now}, '${account.id}', '${apiKey.id}', 'r', '${value}', 499, '${value}', 'm')`,
         `INSERT INTO usage_counts (key_id, hour, operation, status, calls) VALUES ('${apiKey.id}', ${hour}, '${value}', 799, 7)`,
@@ -123,6 +130,7 @@ for (const engine of ENGINES) {
         ...Object.fromEntries(
           animals.map((id, index) => [`/animals/${id}`, [new RegExp(`selected>${NEWER[index]}<`)]]),
         ),
+        '/animals/changes': [/Status: Sold → later\.added/],
         '/animals.csv': NEWER.map((value) => new RegExp(`,${value},`)),
         '/people': NEWER.map((value) => new RegExp(`data-label="Role">${value}<`)),
         '/people/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),
@@ -166,6 +174,31 @@ for (const engine of ENGINES) {
       assert.deepEqual(await service.store.pets.get(id!), { id, ...samplePet, name: 'Renamed', status: NEWER[0] })
       const saved = await person.fillIn('/people/acct_0', { role: NEWER[0]! })
       assert.equal(saved.location, '/people/acct_0')
+    })
+
+    it('are honoured: names of people, open and closed accounts, the role of an invitation, a number whose name was removed', async () => {
+      const { store, account } = service
+      const history = async () => (await person.get('/animals/changes')).body.replaceAll(/<[^>]*>/g, '')
+      for (const sql of [
+        `UPDATE accounts SET name = 'Zoë', name_folded = 'zoe' WHERE id = 'acct_0'`,
+        `INSERT INTO audit_events (at, account_id, action, via, subject, pet_id) VALUES (1, 'acct_0', 'pet.removed', 'console', 'Rex (7)', 7)`,
+        `INSERT INTO account_links (hash, made_by, expires_at, name, role) VALUES ('h', '${account.id}', 9, 'Ben', 'keyless')`,
+        `INSERT INTO categories (number, name, name_folded, removed_at) VALUES (1, 'Dogs', 'dogs', 5)`,
+      ])
+        await askDatabase(database.url, sql)
+      assert.match(await history(), /Zoë, /)
+      await store.accounts.removeAccount('acct_0', event('acct_0', 'account.removed'))
+      assert.match(await history(), /Zoë \(left\), /)
+      assert.ok(await store.accounts.createAccount(accountOf('invited'), event('invited'), 'h'))
+      assert.equal((await store.accounts.accountById('invited'))?.role, 'keyless')
+
+      assert.equal((await store.categories.names()).names.get(1n), undefined)
+      const by = { at: 1, accountId: 'someone', via: 'test' }
+      const add = (name: string, digits: string) => addCategory(store, name, digits, by)
+      assert.match(((await add('Cats', '1')) as FieldProblem).message, /There is Dogs \(1\) already/)
+      assert.deepEqual(await add('Cats', ''), { number: 2n, name: 'Cats' })
+      assert.deepEqual(await add('dogs', ''), { number: 1n, name: 'dogs' })
+      assert.equal((await store.categories.names()).names.get(1n), 'dogs')
     })
 
     it('are printed by every command that shows such values', async () => {

@@ -1,8 +1,7 @@
 // The history of an animal: shows who added it, who changed what, and when.
-import { labelOf } from '../../contract/pet-words.ts'
+import { valuesInWords } from '../../contract/pet-words.ts'
 import type { FieldName } from '../../contract/pets.ts'
-import type { Author, RecordedEvent } from '../../store/account-store.ts'
-import { splitDetail } from '../../store/pet-changes.ts'
+import type { Author, PetData, RecordedEvent } from '../../store/account-store.ts'
 import type { Addition } from '../../store/pet-columns.ts'
 import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { notFoundPage } from '../every-page/problem-pages.ts'
@@ -22,14 +21,20 @@ export function authorOf({ who, now: at }: MemberVisit): Author {
   return { at, accountId: who.account.id, via: 'console' }
 }
 
-/** Returns a detail without what is quoted in it, to look for fields. Events of earlier releases have no quotes. */
-export function withoutQuoted(detail: string): string {
-  return detail.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""')
+/** Says what an event tells of an animal. */
+export function eventInWords({
+  data,
+  detail = '',
+}: {
+  data?: PetData | undefined
+  detail?: string | undefined
+}): string {
+  return data === undefined ? detail : valuesInWords(data)
 }
 
 /** Returns the newest change of a field, which gave it its present value. */
-export function lastChangeOf(field: FieldName, changes: readonly RecordedEvent[]): RecordedEvent | undefined {
-  return changes.find(({ detail }) => `; ${withoutQuoted(detail ?? '')}`.includes(`; ${labelOf(field)}: `))
+export function lastChangeOf<T extends RecordedEvent>(field: FieldName, changes: readonly T[]): T | undefined {
+  return changes.find(({ data }) => data && (field in data.from || field in (data.to ?? {})))
 }
 
 /** Resolves with the changes of an animal, and with the words for by whom and when it was added. */
@@ -38,10 +43,10 @@ export async function readHistory(visit: MemberVisit, petId: bigint): Promise<{ 
   // Reads one change more than the page shows, to see whether there are more.
   const changing = store.accounts.changesOf(petId, CHANGES_SHOWN + 1)
   const [events, stored] = await Promise.all([changing, store.pets.addition(petId)])
-  const addition = stored ?? (events[0] && splitDetail(events[0]).added)
+  const addition = stored ?? events[0]?.data?.added
   const nameOf = await readNames(visit, [addition?.by, ...events.map(({ accountId }) => accountId)])
   const changes = events.map((event) => {
-    const { words } = splitDetail(event)
+    const words = eventInWords(event)
     return {
       ...event,
       detail: event.action === 'pet.removed' ? `Removed: ${words}` : words,
@@ -61,18 +66,27 @@ export async function readNames({ store, who }: MemberVisit, ids: readonly (stri
   const keys = await Promise.all(Array.from(new Set(ids.filter(isKey)), (id) => store.accounts.keyById(id!)))
   const owners = keys.map((key) => key?.accountId)
   const people = new Set([...ids, ...owners].filter((id) => id !== undefined && id !== who.account.id && !isKey(id)))
-  const accounts = await Promise.all(Array.from(people, (id) => store.accounts.accountById(id!)))
+  const names = await Promise.all(Array.from(people, async (id) => [id, await nameOfPerson(store, id!)] as const))
+  const nameOfId = new Map(names)
   const nameOf: NameOf = (id) => {
     if (id === who.account.id) return html`You`
     const key = keys.find((each) => each?.id === id)
     if (key !== undefined) return html`${nameOf(key.accountId)}, with the key ${isolated(key.name)}`
-    const email = accounts.find((account) => account?.id === id)?.email
-    return email === undefined ? html`${isKey(id) ? 'A key of a' : 'A'} deleted account` : isolated(email)
+    const name = nameOfId.get(id)
+    return name === undefined ? html`${isKey(id) ? 'A key of a' : 'A'} deleted account` : isolated(name)
   }
   return (id) => (id === undefined ? html`On the command line` : nameOf(id))
 }
 
-/** Says by whom and when something was done; "Not recorded" for animals of earlier releases. */
+/** Resolves with the name of a person, or else the address; undefined for a closed account that had no name. */
+async function nameOfPerson({ accounts }: MemberVisit['store'], id: string): Promise<string | undefined> {
+  const account = await accounts.accountById(id)
+  if (account !== undefined) return account.name ?? account.email
+  const former = await accounts.formerName(id)
+  return former && `${former} (left)`
+}
+
+/** Says by whom and when something was done; "Not recorded" for animals whose addition was not. */
 export function byWhom(done: Addition | undefined, nameOf: NameOf): Html {
   return done === undefined ? html`Not recorded` : html`${nameOf(done.by)}, ${minute(done.at)}`
 }

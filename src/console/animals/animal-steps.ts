@@ -1,5 +1,6 @@
 // The next step of an animal, from the list or its page: reserve it, sell it, or make it available again. A step is taken only from
 // the status that the page showed, and undone only while it is the animal's newest change. From the list it leads back to the row.
+import { isDeepStrictEqual } from 'node:util'
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { difference, inWords, STATUS_WORDS } from '../../contract/pet-words.ts'
@@ -69,7 +70,7 @@ export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   // The form was sent twice.
   if (isTaken && first?.accountId === who.account.id) {
     const step = difference({ ...pet, status: from as PetStatus }, pet, visit.categories)
-    return done(newest?.detail === step ? own : undefined)
+    return done(isDeepStrictEqual(newest?.data, step) ? own : undefined)
   }
   const isUndoable = since === null || String(own) === since
   if (isTaken || pet.status !== from || !isUndoable || !Object.hasOwn(STATUS_WORDS, status)) {
@@ -101,7 +102,7 @@ export async function stepTaken(visit: MemberVisit, on: On): Promise<Taken | und
   const isNewest = newest?.accountId === who.account.id && String(newest.at) === since
   // The address names the former status: the history must have it too.
   const step = difference({ ...pet, status: to as PetStatus }, pet, visit.categories)
-  const isUndoable = isNewest && newest.detail === step && Object.hasOwn(STATUS_WORDS, to)
+  const isUndoable = isNewest && isDeepStrictEqual(newest.data, step) && Object.hasOwn(STATUS_WORDS, to)
   const attributes = html`class="button quiet" ${on === 'list' && rowAnchor(pet)}`
   return {
     pet,

@@ -1,14 +1,13 @@
 // The page of recent changes: who added, changed and removed which animals, newest first, by day, of everybody or of one person.
-import { int64FromText } from '../../contract/int64.ts'
 import { PAGE_SIZE } from '../../contract/limits.ts'
 import { decodeCursor, encodeCursor } from '../../contract/list-query.ts'
 import { longDate } from '../../contract/operations.ts'
-import { PET_STATUSES, type PetStatus } from '../../contract/pets.ts'
+import { PET_STATUSES } from '../../contract/pets.ts'
 import { emptyState, html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
-import { type ChangePlace, type PetChange, splitDetail } from '../../store/pet-changes.ts'
+import type { ChangePlace, PetChange } from '../../store/pet-changes.ts'
 import { withQuery } from './animal-addresses.ts'
-import { labelOf, STATUS_WORDS } from '../../contract/pet-words.ts'
-import { byWhom, readNames, timelineEntry, withoutQuoted } from './animal-history.ts'
+import { STATUS_WORDS } from '../../contract/pet-words.ts'
+import { byWhom, eventInWords, readNames, timelineEntry } from './animal-history.ts'
 import { optionList } from '../every-page/forms.ts'
 import { paging } from '../every-page/paging.ts'
 import { badRequestPage } from '../every-page/problem-pages.ts'
@@ -50,18 +49,18 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
  * does any more. One without a time belongs to the day of the one before. console.js makes them days of the browser's time zone.
  */
 async function daysOf(visit: MemberVisit, changes: readonly PetChange[]): Promise<Html[]> {
-  const split = changes.map((change) => ({ ...change, ...splitDetail(change) }))
-  const authors = split.flatMap(({ done, added }) => [done?.by, added?.by])
+  const authors = changes.flatMap(({ done, data }) => [done?.by, data?.added?.by])
   const nameOf = await readNames(visit, authors)
   const entries = new Map<string, Html[]>()
   let day = 'Not recorded'
-  for (const { action, subject, words, added, done } of split) {
-    const id = int64FromText(/\((-?\d+)\)$/.exec(subject)?.[1] ?? '')
+  for (const change of changes) {
+    const { subject, petId: id, data, done } = change
+    const words = eventInWords(change)
     const animal = id === undefined ? isolated(subject) : html`<a href="/animals/${id}">${isolated(subject)}</a>`
     const what = words !== '' && html` · ${isolatedNames(words)}`
-    const addition = added && html`; Added: ${byWhom(added, nameOf)}`
+    const addition = data?.added && html`; Added: ${byWhom(data.added, nameOf)}`
     if (done !== undefined) day = longDate(done.at)
-    const entry = timelineEntry(html`${markOf(action, words)} ${animal}${what}${addition}`, byWhom(done, nameOf))
+    const entry = timelineEntry(html`${markOf(change)} ${animal}${what}${addition}`, byWhom(done, nameOf))
     entries.set(day, [...(entries.get(day) ?? []), entry])
   }
   return Array.from(
@@ -77,12 +76,8 @@ const MARKS: Record<PetChange['action'], readonly [kind: string, words: string]>
 }
 
 /** Says what a change means: that of a status is the status. */
-function markOf(action: PetChange['action'], words: string): Html {
-  const change = withoutQuoted(words)
-    .split('; ')
-    .findLast((part) => part.startsWith(`${labelOf('status')}: `))
-  const isTo = (status: PetStatus) => action === 'pet.changed' && change?.endsWith(` → ${STATUS_WORDS[status]}`)
-  const status = PET_STATUSES.find(isTo)
+function markOf({ action, data }: PetChange): Html {
+  const status = PET_STATUSES.find((each) => action === 'pet.changed' && data?.to?.status === each)
   const [kind, said] = status === undefined ? MARKS[action] : [status, STATUS_WORDS[status]]
   return html`<span class="mark ${kind}">${said}</span>`
 }

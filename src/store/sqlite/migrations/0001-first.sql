@@ -9,7 +9,8 @@ CREATE TABLE pets (
   status TEXT NOT NULL CHECK (status IN ('available', 'pending', 'sold')),
   name_folded TEXT,
   added_at INTEGER,
-  added_by TEXT
+  added_by TEXT,
+  batch_id INTEGER
 ) STRICT;
 
 -- Covers all columns in the order of a list, so that a page of one status is read from this index alone.
@@ -22,21 +23,26 @@ CREATE INDEX pets_by_category ON pets (category_id, status);
 -- creates with a key do not write to it.
 CREATE INDEX pets_added_in_console ON pets (added_by) WHERE added_by < 'key';
 
--- The names that people give to the numbers of categories. A category without a name has no row.
+-- The names that people give to the numbers of categories. A category without a name has no row. One whose name was removed keeps its row:
+-- no other name gets its number.
 CREATE TABLE categories (
   number INTEGER PRIMARY KEY,
   name TEXT NOT NULL,
-  name_folded TEXT NOT NULL UNIQUE
+  name_folded TEXT NOT NULL UNIQUE,
+  removed_at INTEGER
 ) STRICT;
 
--- role: what an account may do in the console: 'manager', 'member', or 'keyless' for a member without the right to keys.
+-- role: what an account may do in the console: 'manager', 'member', or 'keyless' for a member without the right to keys. A
+-- person may have a name, which no other open account has.
 CREATE TABLE accounts (
   id TEXT PRIMARY KEY,
   email TEXT NOT NULL,
   email_folded TEXT NOT NULL UNIQUE,
   password_hash TEXT NOT NULL,
   created_at INTEGER NOT NULL,
-  role TEXT NOT NULL DEFAULT 'member'
+  role TEXT NOT NULL DEFAULT 'member',
+  name TEXT,
+  name_folded TEXT UNIQUE
 ) STRICT;
 
 CREATE INDEX accounts_by_age ON accounts (created_at, id);
@@ -44,14 +50,23 @@ CREATE INDEX accounts_by_age ON accounts (created_at, id);
 -- Finds accounts of earlier releases, whose email_folded differs from the address only in case, by an address that looks the same.
 CREATE INDEX accounts_beyond_ascii ON accounts (id) WHERE nullif(rtrim(email_folded, '@.+-_0123456789abcdefghijklmnopqrstuvwxyz') = '', FALSE) IS NULL;
 
+-- The names that closed accounts had.
+CREATE TABLE former_people (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Links that managers pass on, by the SHA-256 of their token. A link is removed when it is used. Without an account it is an
--- invitation, else it sets a new password, and is void if the account has another by now than the one of replaces_hash.
+-- invitation, else it sets a new password, and is void if the account has another by now than the one of replaces_hash. An invitation may
+-- say for whom it is, and the role of the account.
 CREATE TABLE account_links (
   hash TEXT PRIMARY KEY,
   account_id TEXT REFERENCES accounts (id) ON DELETE CASCADE,
   made_by TEXT NOT NULL REFERENCES accounts (id) ON DELETE CASCADE,
   expires_at INTEGER NOT NULL,
-  replaces_hash TEXT
+  replaces_hash TEXT,
+  name TEXT,
+  role TEXT
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE api_keys (
@@ -118,7 +133,8 @@ CREATE TABLE sessions (
 
 CREATE INDEX sessions_by_account ON sessions (account_id);
 
--- No reference to accounts: the audit trail outlives them. `detail` says from what to what something was changed.
+-- No reference to accounts: the audit trail outlives them. `detail` says in words from what to what something was changed. What
+-- happened to an animal is data, as JSON (PetData in account-store.ts); batch_id is that of changes of many at once.
 CREATE TABLE audit_events (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   at INTEGER NOT NULL,
@@ -126,13 +142,16 @@ CREATE TABLE audit_events (
   action TEXT NOT NULL,
   via TEXT NOT NULL,
   subject TEXT NOT NULL,
-  detail TEXT
+  detail TEXT,
+  pet_id INTEGER,
+  data TEXT,
+  batch_id INTEGER
 ) STRICT;
 
 CREATE INDEX audit_events_by_account ON audit_events (account_id, id);
 
--- The changes of an animal by its id, which ends the subject: "Rex (42)", its removal included. Creates write no audit event.
-CREATE INDEX audit_events_by_pet ON audit_events (substr(subject, length(rtrim(subject, '-0123456789)')) + 1), id)
+-- The changes of an animal, its removal included. Creates write no audit event.
+CREATE INDEX audit_events_by_pet ON audit_events (pet_id, id)
   WHERE action IN ('pet.changed', 'pet.removed');
 
 -- The changes and removals of animals, newest first, of all accounts and of one.
