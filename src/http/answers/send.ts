@@ -66,11 +66,12 @@ export function createSend(
 }
 
 /**
- * Returns whether the answer to this request must end its connection: the request has not arrived completely, and if a proxy reused the
- * connection, its next client would wait for the rest of the body.
+ * Returns whether the answer to this request must end its connection. The request has not arrived completely, and if a proxy reused the
+ * connection, its next client would wait for the rest of the body; or it offers an upgrade, and Node drops what came behind it.
  */
 function mustBeLast({ complete, httpVersionMinor, headers }: IncomingMessage): boolean {
   // RFC 9112, section 6.1: an HTTP/1.0 client may have forwarded the framing without understanding it.
+  if (headers.upgrade !== undefined) return true
   return !complete || (httpVersionMinor === 0 && headers['transfer-encoding'] !== undefined)
 }
 

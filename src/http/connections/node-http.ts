@@ -1,6 +1,6 @@
 // node:http, and everything that relies on undocumented behaviour of Node, each with its reason and why no documented way works.
 // On a Node that behaves differently node-http.test.ts fails and names the change (`npm run test:node-lines`).
-import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
+import type { RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import { createRequire } from 'node:module'
 import { Server as NetServer, type Socket } from 'node:net'
 
@@ -12,57 +12,12 @@ const http = createRequire(import.meta.url)('node:http') as typeof import('node:
 
 export const { STATUS_CODES } = http
 
-/** Creates a server that ignores offers to upgrade. */
+/**
+ * Creates a server that ignores offers to upgrade, as servers may (RFC 9110, section 7.8). Node drops what comes behind such a request in
+ * the same packet, so its answer must be the last of its connection (`mustBeLast` in answers/send.ts).
+ */
 export function createServer(serve?: RequestListener, options: ServerOptions = {}): Server {
-  return http.createServer({ ...options, shouldUpgradeCallback: ignoreOffer }, serve)
-}
-
-/** Node's HTTP parser. It calls its function at `constructor.kOnExecute` with the number of bytes that it has read of a packet. */
-interface Parser {
-  constructor: { kOnExecute: number }
-  [onExecute: number]: (result: number | Error) => void
-  incoming: (IncomingMessage & { upgrade: boolean }) | null
-  getCurrentBuffer(): Buffer
-  execute(bytes: Buffer): number | Error
-}
-
-/** For connections on which an upgrade was offered: the request with the last offer, until its end has been parsed. */
-const offers = new WeakMap<Socket, IncomingMessage | undefined>()
-
-/**
- * Ignores an offer to upgrade, as servers may (RFC 9110, section 7.8), and keeps what comes behind it. The parser stops at the end
- * of such a request, and Node drops the rest of the packet although it does not upgrade. If the head of the next request is
- * malformed, Node drops that error, too; here it is reported, but without its reason. No option of Node turns this off.
- */
-function ignoreOffer(request: IncomingMessage): false {
-  const { socket } = request
-  if (!offers.has(socket)) parseBehindOffers(socket)
-  offers.set(socket, request)
-  return false
-}
-
-/**
- * Takes Node's place as the function that the parser calls after each packet: while bytes are left behind a request with an offer,
- * they are parsed as a packet of their own. Bytes that are left for another reason are the error that Node drops.
- */
-function parseBehindOffers(socket: Socket): void {
-  const { parser } = socket as Socket & { parser: Parser }
-  const { kOnExecute } = parser.constructor
-  const onExecute = parser[kOnExecute]!
-  parser[kOnExecute] = (result) => {
-    let bytes = parser.getCurrentBuffer()
-    for (;;) {
-      const hasStopped = offers.get(socket)?.complete === true
-      if (hasStopped) offers.set(socket, undefined)
-      // It has read all, has reported an error, or has stopped at a CONNECT.
-      if (typeof result !== 'number' || result === bytes.length || parser.incoming?.upgrade === true) break
-      if (hasStopped) {
-        bytes = bytes.subarray(result)
-        result = parser.execute(bytes)
-      } else result = new Error('Parse Error')
-    }
-    onExecute(result)
-  }
+  return http.createServer({ ...options, shouldUpgradeCallback: () => false }, serve)
 }
 
 /**
