@@ -205,6 +205,20 @@ function renderOptional(pet: Pet): string {
   }).join('')
 }
 
-export function idOfRendered(json: string): bigint {
-  return BigInt(json.slice('{"id":'.length, json.indexOf(',')))
+/** Animals as `renderPet` renders them, with commas between them. */
+export interface RenderedPets {
+  json: string
+  count: number
+}
+
+const RENDERED_START = '{"id":'
+
+/** Returns where the last of these animals starts. A name can't contain what is looked for: its quotes are escaped. */
+export function lastRendered(json: string): number {
+  return json.lastIndexOf(RENDERED_START)
+}
+
+/** Returns the id of the rendered animal that starts at `index`. */
+export function idOfRendered(json: string, index: number): bigint {
+  return BigInt(json.slice(index + RENDERED_START.length, json.indexOf(',', index)))
 }

@@ -1,6 +1,6 @@
 // What a list reads from the table of animals, in the same way for every engine: pages by id, from an index on the filters and the id.
 import { FILTER_NAMES, type Filters, type ListQuery } from '../contract/list-query.ts'
-import { FIELD_NAMES, type FieldName, FIELDS, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
+import { FIELD_NAMES, type FieldName, FIELDS, type Pet, PET_STATUSES, type PetStatus } from '../contract/pets.ts'
 import { COUNTED_MOST } from './category-store.ts'
 import { PET_ROW } from './pet-columns.ts'
 import type { Row } from './sql.ts'
@@ -47,31 +47,28 @@ const FILTERED = FIELD_NAMES.filter(
   (name): name is keyof Filters | 'categoryId' => name === 'categoryId' || isFilter(name),
 ).toSorted((one, other) => Number(one === 'status') - Number(other === 'status'))
 
-/**
- * Returns the pages of a list. A list of the API is one page, so that it also has statuses which only a later release knows. One of
- * the console without a status may take a page for each that it shows: an index has the status before the id.
- */
-export function pagesOfList(query: PetList, select = SELECT_PETS): Page[] {
-  const { categoryId, status, inShop } = query
-  if (status === undefined && (inShop || (categoryId !== undefined && !isFilter('categoryId'))))
-    return statusesOf(query).flatMap((each) => pagesOfList({ ...query, status: each }, select))
+/** Returns the only page of a list of the API, so that it also has statuses which only a later release knows. */
+export function pageOf(query: PetList, select: string): Page {
   const filters: Filter[] = []
   for (const name of FILTERED) {
     const value: string | bigint | undefined = query[name]
     if (value !== undefined) filters.push({ column: FIELDS[name].column, value, isRare: name !== 'status' })
   }
-  return [{ ...query, select, filters }]
+  return { ...query, select, filters }
 }
 
-/** Makes the list of what its pages hold, in any form. */
-export function listOf<T>(
-  { after, limit }: PetList,
-  pages: readonly Page[],
-  found: T[],
-  idOf: (pet: T) => bigint,
-): T[] {
+/** Returns the pages of a list. One of the console without a status may take a page for each: an index has the status before the id. */
+export function pagesOfList(query: PetList): Page[] {
+  const { categoryId, status, inShop } = query
+  if (status === undefined && (inShop || (categoryId !== undefined && !isFilter('categoryId'))))
+    return statusesOf(query).map((each) => pageOf({ ...query, status: each }, SELECT_PETS))
+  return [pageOf(query, SELECT_PETS)]
+}
+
+/** Makes the list of what its pages hold. */
+export function listOf({ after, limit }: PetList, pages: readonly Page[], found: Pet[]): Pet[] {
   if (pages.length === 1) return after === undefined ? found : found.toReversed()
-  const newestFirst = found.toSorted((one, other) => (idOf(one) < idOf(other) ? 1 : -1))
+  const newestFirst = found.toSorted((one, other) => (one.id < other.id ? 1 : -1))
   return after === undefined ? newestFirst.slice(0, limit) : newestFirst.slice(-limit)
 }
 

@@ -1,7 +1,7 @@
 // The interface that the service requires of a database engine. SQLite and PostgreSQL implement it; one suite tests both.
-import type { Filters } from '../contract/list-query.ts'
+import type { Filters, ListQuery } from '../contract/list-query.ts'
 import type { Environment } from '../contract/environments.ts'
-import type { NewPet, Pet, PetStatus } from '../contract/pets.ts'
+import type { NewPet, Pet, PetStatus, RenderedPets } from '../contract/pets.ts'
 import type { Author } from './account-store.ts'
 import type { Idempotency } from './idempotency.ts'
 import type { ChangeQuery, PetChanges } from './pet-changes.ts'
@@ -215,10 +215,9 @@ export interface PetStore {
 
   /**
    * Resolves with at most `limit` animals that pass the filters, by id descending: those with the highest ids, the highest below
-   * `before`, or the lowest above `after`. A query has at most one of these two. As JSON, resolves with each animal as `renderPet`
-   * renders it.
+   * `before`, or the lowest above `after`. A query has at most one of these two. As JSON, it takes what the API can ask for.
    */
-  list(query: PetList, as: 'json'): Promise<string[]>
+  list(query: Omit<ListQuery, 'after'>, as: 'json'): Promise<RenderedPets>
   list(query: PetList): Promise<Pet[]>
 
   /**

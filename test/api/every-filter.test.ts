@@ -58,7 +58,8 @@ describeService('Each filter', (service) => {
         for (const [place, found] of lists) {
           const query = { ...filters, ...place, inShop, limit: 1000 }
           assert.deepEqual(await store.pets.list(query), found, words)
-          assert.deepEqual(await store.pets.list(query, 'json'), found.map(renderPet), words)
+          if (!inShop && !('after' in place))
+            assert.equal((await store.pets.list(query, 'json')).json, found.map(renderPet).join(), words)
         }
       }
 
@@ -103,7 +104,7 @@ describeService('Each filter', (service) => {
       const { before, ...parameters } = query
       const cursor = before === undefined ? [] : [['cursor', encodeCursor(before)]]
       const address = `/pets?${new URLSearchParams([...asEntries(parameters), ...cursor] as [string, string][]).toString()}`
-      expected.set(address, `[${(await service().store.pets.list(query, 'json')).join()}]`)
+      expected.set(address, `[${(await service().store.pets.list(query, 'json')).json}]`)
     }
     const check = async (address: string) =>
       assert.equal(await (await service().call(address)).text(), expected.get(address), address)

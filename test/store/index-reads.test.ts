@@ -228,10 +228,14 @@ describe('A list with any filters', () => {
     const expected: Record<string, number> = {}
     for (const list of LISTS) {
       assert.equal((await store.pets.list(list)).length, limit)
-      assert.equal((await store.pets.list(list, 'json')).length, limit)
+      const asJson = isOfApi(list) && list.after === undefined ? [list, list, list] : []
+      // Of one turn: pages with a cursor are read together, the same page without one once.
+      for (const { count } of await Promise.all(asJson.map((each) => store.pets.list(each, 'json'))))
+        assert.equal(count, limit)
+      const rendered = list.before === undefined ? Math.min(1, asJson.length) : asJson.length
       for (const page of pagesOfList(list)) {
         const index = `(${[...columnsOf(page), 'id'].join(', ')})`
-        expected[index] = (expected[index] ?? 0) + 2 * limit
+        expected[index] = (expected[index] ?? 0) + (1 + rendered) * limit
       }
     }
     // A connection hands in its counts at its end at the latest.

@@ -42,9 +42,9 @@ export function answerOrNotModified({ request }: Call, { body, etag, headers, co
   return { status: 200, headers: contentHeaders, body }
 }
 
-/** Returns a strong ETag, made from the content. SHA-256 takes 2 µs longer for a page. */
+/** Returns a strong ETag, made from the content. */
 export function etagOf(body: string): string {
-  return `"${hash('blake2b512', body, 'base64url').slice(0, 22)}"`
+  return `"${hash('sha256', body, 'base64url').slice(0, 22)}"`
 }
 
 /** Compares an If-None-Match header weakly (RFC 9110, 13.1.2); `*` matches any ETag. */

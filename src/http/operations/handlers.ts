@@ -6,7 +6,7 @@ import { quote } from '../../contract/json.ts'
 import { IDEMPOTENCY, RETRY_AFTER } from '../../contract/limits.ts'
 import { nextPageQuery, parseListQuery } from '../../contract/list-query.ts'
 import { BASE_PATH, type OperationId, petsHaveAddress } from '../../contract/operations.ts'
-import { idOfRendered, type NewPet, parseNewPet, renderPet } from '../../contract/pets.ts'
+import { idOfRendered, lastRendered, type NewPet, parseNewPet, renderPet } from '../../contract/pets.ts'
 import { redactSecrets } from '../../contract/text/redact.ts'
 import { idempotencyFor } from '../../store/idempotency.ts'
 import type { Created, Store } from '../../store/store.ts'
@@ -40,12 +40,11 @@ function listPets(store: Store, base: string): Read {
     const query = parseListQuery(new URLSearchParams(route.query))
     if (query instanceof Problem) return new Refusal('invalid_parameter', query.message)
     // Reads one animal more than requested, to see whether another page follows.
-    const found = await store.pets.list({ ...query, limit: query.limit + 1 }, 'json')
-    const page = found.slice(0, query.limit)
-    const json = `[${page.join()}]`
-    if (found.length === page.length) return rendered(route, json)
-    const next = nextPageQuery(query, idOfRendered(page.at(-1)!))
-    return rendered(route, json, ['Link', `<${base}/pets?${next}>; rel="next"`])
+    const { json, count } = await store.pets.list({ ...query, limit: query.limit + 1 }, 'json')
+    if (count <= query.limit) return rendered(route, `[${json}]`)
+    const page = json.slice(0, lastRendered(json) - 1)
+    const next = nextPageQuery(query, idOfRendered(page, lastRendered(page)))
+    return rendered(route, `[${page}]`, ['Link', `<${base}/pets?${next}>; rel="next"`])
   }
 }
 

@@ -1,12 +1,12 @@
 // Animals in PostgreSQL: the store, and which creates share a statement. A call takes one statement, or a part of
 // one, and so one transaction and one round trip; a replay, a conflicting update and a count take two, and a search and a step of
 // its index several.
-import { FIELD_LIST, idOfRendered, type Pet, renderPet } from '../../contract/pets.ts'
-import { type ColumnValue, PET_COLUMNS, petOf } from '../pet-columns.ts'
+import { FIELD_LIST, type Pet } from '../../contract/pets.ts'
+import { type ColumnValue, petOf } from '../pet-columns.ts'
 import { SELECT_KEYS } from '../accounts.ts'
 import { type Idempotency, IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { listOf, type Page, pagesOfList, type PetList } from '../pet-list.ts'
+import { listOf, type Page, pageOf, pagesOfList, type PetList } from '../pet-list.ts'
 import { INSERT_PETS, INSERT_PETS_WITH_IDS, NEW_COLUMNS, NEW_FIELDS, NewRow } from '../pet-writes.ts'
 import { toJson } from '../records.ts'
 import { type Follow, sharedPets } from '../shared-pets.ts'
@@ -18,6 +18,7 @@ import { countPets, settleCounts } from './counts.ts'
 import { findIdFaults, isIdTaken, raiseSequences } from './ids.ts'
 import { asStoreFailure, isBadRow, isLockTimeout, NO_ROOM, sqlState, wasRefused } from './pool/failures.ts'
 import type { Pool } from './pool.ts'
+import { renderPage, renderedPages, SELECT_ROWS } from './pages.ts'
 import { findMissingRights } from './rights.ts'
 import { BY_IDS, postgresWords } from './words.ts'
 
@@ -41,6 +42,8 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
     return pool.readShort((sql) => readRows(sql, text, ...parameters))
   }
 
+  const renderedPage = renderedPages(pool)
+
   return {
     async create(newPet, idempotency, addition) {
       const row = new NewRow(newPet, addition)
@@ -59,10 +62,9 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
     ...sharedPets(common, get, postgresWords(pool), follow),
 
     list: (async (query: PetList, as?: 'json') => {
-      const pages = pagesOfList(query, as && SELECT_DIGITS)
-      const pets = (await readPages(pages)).map(petOf)
-      if (as === undefined) return listOf(query, pages, pets, ({ id }) => id)
-      return listOf(query, pages, pets.map(renderPet), idOfRendered)
+      if (as === 'json') return renderedPage(pageOf(query, SELECT_ROWS))
+      const pages = pagesOfList(query)
+      return listOf(query, pages, (await readPages(pages)).map(petOf))
     }) as PetStore['list'],
 
     async changes(query) {
@@ -76,34 +78,7 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates, follow: 
   }
 }
 
-/**
- * A page to render, with its integers as text: a BigInt of each costs more. Their names are not those of the columns: ORDER BY would
- * sort the texts. Rendered by PostgreSQL, a page costs the database twice as much, more than the service saves.
- */
-const SELECT_DIGITS = `SELECT ${['id', ...PET_COLUMNS].map((column) => (typeOf(column) === 'TEXT' ? column : `${column}::text AS digits`)).join()} FROM pets`
-
 const GETS_PER_STATEMENT = 32
-
-/**
- * Renders `filters = … ORDER BY id`, but words the filters so that only the index on their columns and
- * the id provides this order. For an equality, PostgreSQL may scan all animals from the newest down and skip the others:
- * if the animals of one status are all old, that reads nearly the whole table. The limit is part of the text, not a
- * parameter: with an unknown limit, PostgreSQL plans every page again.
- */
-function renderPage(page: Page, parameter: (value: string | bigint) => string): string {
-  const { select, where = 'TRUE', filters, before, after, limit } = page
-  const [side, back, order] = after === undefined ? ['<', '>', 'DESC'] : ['>', '<', 'ASC']
-  const columns = filters.map(({ column }) => column)
-  const values = filters.map(({ value }) => parameter(value))
-  const conditions = [where]
-  const cursor = after ?? before
-  if (columns.length > 0) conditions.push(`(${columns.join()}) ${back}= (${values.join()})`)
-  if (cursor !== undefined)
-    conditions.push(`(${[...columns, 'id'].join()}) ${side} (${[...values, parameter(cursor)].join()})`)
-  else if (columns.length > 0) conditions.push(`(${columns.join()}) ${side}= (${values.join()})`)
-  const by = [...columns, 'id'].map((column) => `${column} ${order}`)
-  return `${select} WHERE ${conditions.join(' AND ')} ORDER BY ${by.join()} LIMIT ${limit}`
-}
 
 /** The parameters are the idempotency record, `validSince`, then the values of the animal. */
 const INSERT_IDEMPOTENTLY = `

@@ -1,9 +1,9 @@
 // Animals in SQLite: list, create, and the index of the search.
 import type { DatabaseSync } from 'node:sqlite'
-import { FIELD_LIST, idOfRendered, OPTIONAL_FIELDS, type Pet } from '../../contract/pets.ts'
+import { FIELD_LIST, OPTIONAL_FIELDS, type Pet, type RenderedPets } from '../../contract/pets.ts'
 import { type ColumnValue, PET_ROW, petOf } from '../pet-columns.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
-import { countsOf, listOf, type Page, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
+import { countsOf, listOf, type Page, pageOf, pagesOfList, type PetList, SELECT_PETS } from '../pet-list.ts'
 import { INSERT_PETS, NEW_COLUMNS, NewRow } from '../pet-writes.ts'
 import { indexedWordOf, type WordIndex, wordRows, wordsOf } from '../search-pets.ts'
 import { sharedPets } from '../shared-pets.ts'
@@ -55,6 +55,14 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
     return preparePage(text).all(...values, page.limit) as unknown[] as ColumnValue[][]
   }
 
+  /** One string for all animals: as many strings as animals take twice as long. */
+  function readRendered(page: Page): RenderedPets {
+    const { text, values } = sqlitePage(page)
+    const row = preparePage(`SELECT group_concat(json), count(*) FROM (${text})`).get(...values, page.limit)
+    const [json, count] = row as unknown as [string | null, bigint]
+    return { json: json ?? '', count: Number(count) }
+  }
+
   /** A replay takes only the id from the record: the same fingerprint means that the other fields are the same. */
   function insertIdempotently(row: NewRow, idempotency: Idempotency): Created {
     const { accountId, key, fingerprint, now, validSince } = idempotency
@@ -84,11 +92,9 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
 
     list: ((query: PetList, as?: 'json') =>
       transactions.read(() => {
-        const pages = pagesOfList(query, as && SELECT_JSON)
-        const rows = pages.length === 1 ? readPage(pages[0]!) : pages.flatMap(readPage)
-        if (as === undefined) return listOf(query, pages, rows.map(petOf), ({ id }) => id)
-        const rendered = rows.map(([json]) => String(json))
-        return listOf(query, pages, rendered, idOfRendered)
+        if (as === 'json') return readRendered(pageOf(query, SELECT_JSON))
+        const pages = pagesOfList(query)
+        return listOf(query, pages, pages.flatMap(readPage).map(petOf))
       })) as PetStore['list'],
 
     changes: (query) =>
@@ -107,7 +113,7 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
 const PET_OBJECT = `json_object('id', id, ${FIELD_LIST.map(({ name, column }) => `'${name}', ${column}`).join()})`
 
 /** The bytes of `renderPet` (test/store/rendered-animals.test.ts). json_patch leaves out the NULL of an absent field. */
-const SELECT_JSON = `SELECT ${OPTIONAL_FIELDS.length === 0 ? PET_OBJECT : `json_patch('{}', ${PET_OBJECT})`} FROM pets`
+const SELECT_JSON = `SELECT ${OPTIONAL_FIELDS.length === 0 ? PET_OBJECT : `json_patch('{}', ${PET_OBJECT})`} AS json FROM pets`
 
 /** Renders the statement of a page; the limit is its last parameter. */
 export function sqlitePage({ select, where = 'TRUE', filters, before, after }: Page) {
