@@ -32,7 +32,11 @@ type apiError struct {
 	Status  int    `json:"status"`
 }
 
-type store struct{ insert, page, pageOfStatus, one *sql.Stmt }
+// A page has a statement for each limit: with an unknown limit, PostgreSQL plans each page again.
+type store struct {
+	insert, one        *sql.Stmt
+	page, pageOfStatus [101]*sql.Stmt
+}
 
 func open(address, driver string) store {
 	var reads, writes *sql.DB
@@ -45,12 +49,15 @@ func open(address, driver string) store {
 		reads = connect(driver, address+"?sslmode=disable", 10)
 		writes = reads
 	}
-	return store{
-		insert:       prepare(writes, `INSERT INTO pets (name, "categoryId", status) VALUES ($1, $2, $3) RETURNING id`),
-		page:         prepare(reads, "SELECT * FROM pets WHERE id < $1 ORDER BY id DESC LIMIT $2"),
-		pageOfStatus: prepare(reads, "SELECT * FROM pets WHERE status = $1 AND id < $2 ORDER BY id DESC LIMIT $3"),
-		one:          prepare(reads, "SELECT * FROM pets WHERE id = $1"),
+	s := store{
+		insert: prepare(writes, `INSERT INTO pets (name, "categoryId", status) VALUES ($1, $2, $3) RETURNING id`),
+		one:    prepare(reads, "SELECT * FROM pets WHERE id = $1"),
 	}
+	for limit := 1; limit <= 100; limit++ {
+		s.page[limit] = prepare(reads, fmt.Sprintf("SELECT * FROM pets WHERE id < $1 ORDER BY id DESC LIMIT %d", limit))
+		s.pageOfStatus[limit] = prepare(reads, fmt.Sprintf("SELECT * FROM pets WHERE status = $1 AND id < $2 ORDER BY id DESC LIMIT %d", limit))
+	}
+	return s
 }
 
 func connect(driver, address string, connections int) *sql.DB {
@@ -99,9 +106,9 @@ func (s store) list(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s store) read(status string, before int64, limit int) ([]pet, error) {
-	statement, parameters := s.page, []interface{}{before, limit}
+	statement, parameters := s.page[limit], []interface{}{before}
 	if status != "" {
-		statement, parameters = s.pageOfStatus, []interface{}{status, before, limit}
+		statement, parameters = s.pageOfStatus[limit], []interface{}{status, before}
 	}
 	rows, err := statement.Query(parameters...)
 	if err != nil {
