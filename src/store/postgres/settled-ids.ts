@@ -10,7 +10,7 @@
 //    for good| read again            | were committed at the time| not read yet
 //
 // One case is counted wrongly: PostgreSQL does not show the service a long manual transaction of another role, whose ids are then taken
-// for settled. docs/runbook.md describes how to count again.
+// for settled. docs/reliability.md describes how to count again.
 import { StoreUnavailable } from '../store.ts'
 import { hasOlderWrite, isVisibleEverywhere } from './citus/distributed.ts'
 import type { Database } from './pool/connection.ts'
