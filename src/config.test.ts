@@ -13,24 +13,19 @@ const from = (env: Record<string, string>) => readConfig({}, env)
 
 describe('readConfig', () => {
   it('has a default for a first run at home', () => {
-    assert.deepEqual(from({}), {
+    // Those that are unset are left out of the JSON.
+    assert.deepEqual(JSON.parse(JSON.stringify(from({}))), {
       host: '127.0.0.1',
       port: 8080,
       database: { engine: 'sqlite', path: resolve('data/petstore.db') },
       environment: 'staging',
-      baseUrl: undefined,
-      stagingBaseUrl: undefined,
-      signup: undefined,
       trustProxy: false,
-      tracing: undefined,
-      rateLimit: undefined,
       maxConnections: 1000,
       workers: 1,
       logLevel: 'notice',
       drainSeconds: 0,
       adminHost: '127.0.0.1',
-      adminPort: undefined,
-      given: new Map(),
+      given: {},
       program: 'petstore',
     })
   })

@@ -1,6 +1,6 @@
 // What an operator sees: metrics on the admin port, and log lines that say what is wrong without flooding the log.
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { after, before, describe, it } from 'node:test'
 import { VERSION } from '../../src/contract/operations.ts'
 import { createMetrics } from '../../src/http/metrics.ts'
@@ -187,6 +187,14 @@ describe('The metrics on PostgreSQL', () => {
       [],
       'each of ours is asked for by an alert or the dashboard',
     )
+    const sources = globSync(new URL('../../src/**/*.ts', import.meta.url).pathname).map((file) =>
+      readFileSync(file, 'utf8'),
+    )
+    for (const method of Object.keys(createMetrics()))
+      assert.ok(
+        sources.some((source) => new RegExp(`metrics[?!]?\\.${method}\\b`).test(source)),
+        `${method} is called`,
+      )
     const unit = readFileSync(new URL('../../deploy/petstore-backup.service', import.meta.url), 'utf8')
     for (const [, name = '', matchers = ''] of asked) {
       // The timer's unit writes the age of the last backup for the node exporter.

@@ -16,7 +16,7 @@ import { TIMEOUTS } from '../../src/http/app.ts'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
-const DOCUMENTS = globSync(['*.md', 'docs/*.md', '{assurance,deploy}/README.md'], { cwd: root })
+const DOCUMENTS = globSync(['*.md', 'docs/*.md', '{assurance,client,deploy}/README.md'], { cwd: root })
 
 describe('the documents', () => {
   it('list every setting with its flag, variable, default, allowed values and meaning', () => {
@@ -96,22 +96,6 @@ describe('the documents', () => {
     assert.equal(TIMEOUTS.lingerTimeout, 1000 * number(/is dropped, up to 16 MiB or (\d+) seconds/))
   })
 
-  it('have cells that can be read at a glance: at most 200 characters, without the addresses of links', () => {
-    const cells = DOCUMENTS.flatMap((document) =>
-      Array.from(read(document).matchAll(/^\|.*\|$/gm), ([row]) =>
-        row
-          .slice(1, -1)
-          .split(' | ')
-          .map((cell) => ({ document, cell: cell.replaceAll(/\]\([^)]*\)/g, ']') })),
-      ).flat(),
-    )
-    assert.ok(cells.length > 500)
-    assert.deepEqual(
-      cells.filter(({ cell }) => cell.length > 200),
-      [],
-    )
-  })
-
   it('name the version of package.json, which the program says too', () => {
     assert.equal(VERSION, packageJson.version)
     const files = ['README.md', ...globSync('deploy/{README.md,kubernetes/*/kustomization.yaml}', { cwd: root })]
@@ -120,10 +104,19 @@ describe('the documents', () => {
     assert.deepEqual(new Set(named), new Set([VERSION]))
   })
 
-  it('link only to files that are there', () => {
+  it('link only to files and headings that are there', () => {
+    const anchorsOf = (text: string) =>
+      Array.from(text.matchAll(/^#+ (.+)$/gm), ([, heading = '']) =>
+        heading
+          .toLowerCase()
+          .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+          .replaceAll(' ', '-'),
+      )
     for (const document of DOCUMENTS) {
-      for (const [, target = ''] of read(document).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
-        assert.ok(existsSync(join(root, dirname(document), target)), `${document} links to ${target}`)
+      for (const [, file = '', anchor] of read(document).matchAll(/\]\((?!https?:)([^)#]*)(?:#([^)]+))?\)/g)) {
+        const target = file === '' ? document : join(dirname(document), file)
+        assert.ok(existsSync(join(root, target)), `${document} links to ${target}`)
+        assert.ok(!anchor || anchorsOf(read(target)).includes(anchor), `${document} links to ${target}#${anchor}`)
       }
     }
   })
@@ -146,16 +139,16 @@ describe('the documents', () => {
 
   it('name only tests that exist, one for each threat', () => {
     const model = read('docs/threat-model.md')
-    const named = [...model.matchAll(/`((?:client\/)?(?:test|src)\/[\w/.-]+\.test\.ts)` "([^"]+)"/g)]
+    const named = Array.from(
+      model.matchAll(/`((?:client\/)?(?:test|src)\/[\w/.-]+\.test\.ts)` ("[^"]+"(?:, "[^"]+")*)/g),
+      (match) => Array.from(match[2]!.matchAll(/"([^"]+)"/g), ([, title = '']) => [match[1]!, title] as const),
+    ).flat()
     assert.ok(named.length > 50)
     const missing = named.filter(
-      ([, file = '', title = '']) =>
+      ([file, title]) =>
         !existsSync(join(root, file)) || !["'", '`'].some((quote) => read(file).includes(`it(${quote}${title}`)),
     )
-    assert.deepEqual(
-      missing.map(([test]) => test),
-      [],
-    )
+    assert.deepEqual(missing, [])
     const threats = model.split(/^- (?=\*\*)/m).slice(1)
     for (const threat of threats) assert.match(threat, /\.test\.ts` "/, threat)
   })

@@ -15,7 +15,7 @@ import type { Removed, Store } from '../../src/store/store.ts'
 import { signedIn } from '../harness/console-client.ts'
 import { describeService, expectError } from '../harness/harness.ts'
 import { petstore } from '../harness/in-process-command.ts'
-import { addAccount, event } from '../harness/sample-rows.ts'
+import { addAccount, event, idempotency } from '../harness/sample-rows.ts'
 import { withStore } from '../harness/with-store.ts'
 
 describeService('An animal', (service) => {
@@ -54,6 +54,25 @@ describeService('An animal', (service) => {
     await pets.createMany([samplePet])
     assert.equal(await pets.addition(await newest()), undefined)
     assert.equal(await pets.addition(-1n), undefined)
+  })
+
+  it('that breaks a limit of its fields comes in by no way, nor by a change', async () => {
+    const { pets, imports } = service().store
+    const [stored] = await addAll(['Otto'])
+    const [bad, file] = [
+      { ...samplePet, name: ' ' },
+      { hash: 'limit', file: 'limit.csv', rowsDone: 0, rowsTotal: 1 },
+    ]
+    await imports.begin(file, 1, false)
+    const ways = [
+      () => pets.create(bad),
+      () => pets.create(bad, idempotency('acct_1', 'limit')),
+      () => pets.createMany([samplePet, bad]),
+      () => imports.addRows(file, [bad], 1),
+      () => pets.update(stored!.id, stored!, { ...stored!, name: ' ' }, AUTHOR),
+    ]
+    for (const way of ways) await assert.rejects(way(), /^RangeError: name must be a string of 1 to/, String(way))
+    assert.deepEqual(await pets.list({ limit: 1 }), [stored])
   })
 
   it('that is removed is gone everywhere: a 404, no list, count or search has it, and pages go on behind it', async () => {

@@ -57,7 +57,13 @@ export function beside(file: string, endings: readonly string[] = []) {
       syncFolder(dirname(file))
       return true
     },
-    [Symbol.dispose]: () => ['', ...endings].forEach((ending) => rmSync(partial + ending, { force: true })),
+    [Symbol.dispose]() {
+      try {
+        for (const ending of ['', ...endings]) rmSync(partial + ending, { force: true })
+      } catch {
+        // Whoever could not write it tells the reason, such as a folder that is a file.
+      }
+    },
   }
 }
 
