@@ -1,6 +1,6 @@
 // npm run drill upgrade: replaces an older program by this one and back, under traffic of clients that never retry: two instances
 // behind HAProxy on PostgreSQL, one after the other, once as a role that owns no table, and one on an inherited socket on SQLite. Fails like the drill drain. --from names the
-// commit of the older program, --restarts and --seed take a number; --plant kills the instances, and then the drill must fail.
+// commit of the older program, from 1.0.0 on, --restarts and --seed take a number; --plant kills the instances, and then the drill must fail.
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'

@@ -8,7 +8,7 @@ import { exampleNewPet, NewPetSchema, PetSchema } from './pets.ts'
 
 /** The version of the interface (spec, section 9); `VERSION` is the program's. */
 export const INTERFACE_VERSION = '1.0.0'
-export const VERSION = '1.1.0'
+export const VERSION = '1.0.0'
 export const BASE_PATH = '/v1'
 
 /** The errors of any operation, as the reference lists them. */

@@ -12,10 +12,8 @@ import {
 import { ACTIVE_KEYS_MOST } from '../contract/limits.ts'
 import { changeWithEvent, eventStatement, plain, type Sql, type SqlValue, type Statement } from './sql.ts'
 
-/** A key of an account without the right to keys, which the release before has made, counts as revoked from the start. */
 export const SELECT_KEYS = `SELECT id, account_id AS "accountId", name, environment, last_four AS "lastFour", created_at AS "createdAt",
-  expires_at AS "expiresAt", last_used_at AS "lastUsedAt", coalesce(revoked_at, (SELECT api_keys.created_at FROM accounts
-    WHERE accounts.id = api_keys.account_id AND role = 'keyless')) AS "revokedAt" FROM api_keys`
+  expires_at AS "expiresAt", last_used_at AS "lastUsedAt", revoked_at AS "revokedAt" FROM api_keys`
 
 /** Whether a key is active at the time of the parameter. */
 const activeAt = (parameter: string) => `revoked_at IS NULL AND coalesce(expires_at > ${parameter}, TRUE)`
@@ -70,8 +68,8 @@ export function accountStore(sql: Sql): AccountStore {
       change(event, ['UPDATE api_keys SET name = $1 WHERE id = $2 AND name = $3', name, id, former]),
 
     /**
-     * Locks the accounts first, so that none is removed with its keys meanwhile, then the keys and then their counts, as the release
-     * before does, both in the order of their keys: two instances can't deadlock.
+     * Locks the accounts first, so that none is removed with its keys meanwhile, then the keys and then their counts,
+     * both in the order of their keys: two instances can't deadlock.
      */
     async recordUsage(counts, lastUsed) {
       const uses = JSON.stringify(Array.from(lastUsed, ([id, at]) => ({ id, at })))

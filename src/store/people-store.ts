@@ -35,10 +35,7 @@ export interface Link {
 interface PeopleStore {
   /** Resolves with false if the email address, compared by `foldName`, is taken, or if there is no invitation `link`, which is used up. */
   createAccount(account: Account, event: AuditEvent, link?: string): Promise<boolean>
-  /**
-   * Compares by `foldName`, but prefers the same address without case: earlier releases compared so, and two of their accounts may
-   * fold alike. Resolves with undefined if there is no such account.
-   */
+  /** Compares by `foldName`. Resolves with undefined if there is no such account. */
   accountByEmail(email: string): Promise<Account | undefined>
   accountById(id: string): Promise<Account | undefined>
   /** Resolves with the name that a closed account had. */
@@ -59,7 +56,7 @@ interface PeopleStore {
     link?: string,
   ): Promise<boolean>
   /**
-   * Changes the role. An account that becomes `keyless`, or was, loses its keys; the links of one that is no manager are removed. Resolves
+   * Changes the role. An account that becomes `keyless` loses its keys; the links of one that is no manager are removed. Resolves
    * with false, without a change, if its role is no longer `account.role`, or if it is the last manager.
    */
   setRole(account: Pick<Account, 'id' | 'role'>, role: Role, event: AuditEvent): Promise<boolean>
@@ -75,7 +72,7 @@ interface PeopleStore {
   createLink(hash: string, accountId: string | undefined, expiresAt: number, event: AuditEvent): Promise<boolean>
   /**
    * Resolves with undefined if there is no such link, it has expired, the password was changed since, or the account that made it is
-   * no longer a manager, or is the account that it is for: earlier releases made such links.
+   * no longer a manager.
    */
   linkByHash(hash: string, now: number): Promise<Link | undefined>
   /** Lists the links that work, newest first. */
@@ -94,9 +91,6 @@ interface PeopleStore {
 }
 
 const ACCOUNT = 'id, email, password_hash AS "passwordHash", created_at AS "createdAt", role, name'
-
-/** Selects, by an index, the addresses whose `email_folded` may be that of an earlier release, which changed only the case. */
-const BEYOND_ASCII = `nullif(rtrim(email_folded, '@.+-_0123456789abcdefghijklmnopqrstuvwxyz') = '', FALSE) IS NULL`
 
 const OTHER_PERSON = `SELECT 1 FROM accounts AS other
   WHERE other.id <> accounts.id AND other.email_folded <> '${FIRST_RUN_EMAIL}'`
@@ -156,7 +150,7 @@ export function peopleStore(sql: Sql): PeopleStore {
   async function workingLinks(now: number, which: string, ...values: string[]): Promise<Link[]> {
     const works = `SELECT hash, email AS maker, account_id AS "accountId", replaces_hash AS "replacesHash", expires_at AS "expiresAt"
       FROM account_links JOIN accounts ON id = made_by AND accounts.role = 'manager'
-      WHERE expires_at > $1 AND made_by IS DISTINCT FROM account_id ${which}`
+      WHERE expires_at > $1 ${which}`
     const found = (await sql.read(works, now, ...values)).map(plain) as WorkingLink[]
     const links = await Promise.all(
       found.map(async ({ accountId, replacesHash, ...link }) => {
@@ -171,13 +165,7 @@ export function peopleStore(sql: Sql): PeopleStore {
     accountById,
     formerName: async (id) =>
       (await sql.read<{ name: string }>('SELECT name FROM former_people WHERE id = $1', id))[0]?.name,
-    async accountByEmail(email) {
-      const folded = foldName(email)
-      const alike = `WHERE id IN (SELECT id FROM accounts WHERE email_folded IN ($1, $2)
-        UNION ALL SELECT id FROM accounts WHERE ${BEYOND_ASCII})
-        ORDER BY email_folded = $1 DESC, email_folded = $2 DESC, created_at, id`
-      return (await find(alike, email.toLowerCase(), folded)).find((account) => foldName(account.email) === folded)
-    },
+    accountByEmail: async (email) => (await find('WHERE email_folded = $1', foldName(email)))[0],
     listAccounts: () => find('ORDER BY created_at, id'),
 
     async pageOfPeople({ limit, after: { createdAt, id } = { createdAt: Number.MAX_SAFE_INTEGER, id: '' } }) {
@@ -209,8 +197,7 @@ export function peopleStore(sql: Sql): PeopleStore {
       const update = `UPDATE accounts SET role = $1 WHERE id = $2 AND role = $3 AND ($1 = 'manager' OR ${MANAGER_REMAINS})`
       const changed: Statement = [update, role, id, expected]
       const voidLinks: Statement[] = role === 'manager' ? [] : [['DELETE FROM account_links WHERE made_by = $1', id]]
-      // An account that gets the right back may have keys too: the release before let it generate some.
-      if (![role, expected].includes('keyless')) return change(event, changed, ...voidLinks)
+      if (role !== 'keyless') return change(event, changed, ...voidLinks)
       const noteRevoked = `INSERT INTO audit_events (at, account_id, action, via, subject)
         SELECT CAST($1 AS BIGINT), account_id, 'key.revoked', CAST($2 AS TEXT), name || ' (' || id || ')' FROM api_keys
         WHERE account_id = $3 AND revoked_at IS NULL ORDER BY created_at`

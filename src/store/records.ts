@@ -174,14 +174,9 @@ function recordOf({ columns }: Kind, row: Row): StoredRecord {
       const value = row[column] as Value | number | Uint8Array
       if (typeof value === 'number') return [column, BigInt(value)]
       if (value instanceof Uint8Array) return [column, Buffer.from(value)]
-      return [column, typeof value === 'string' ? storable(value) : value]
+      return [column, value]
     }),
   )
-}
-
-/** Replaces U+0000, which PostgreSQL can't store; in SQLite, messages of an earlier release may contain it. */
-function storable(text: string): string {
-  return text.replaceAll('\0', '\uFFFD')
 }
 
 /** How many records are read or written at a time. */

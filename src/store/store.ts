@@ -211,7 +211,7 @@ export interface PetStore {
   /** Resolves with undefined if there is no such animal. */
   get(id: bigint): Promise<Pet | undefined>
 
-  /** Resolves with undefined if there is no such animal, or an earlier release added it and did not record this. */
+  /** Resolves with undefined if there is no such animal, or this was not recorded. */
   addition(id: bigint): Promise<Addition | undefined>
 
   /**

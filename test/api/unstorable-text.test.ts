@@ -1,12 +1,8 @@
 // U+0000 and halves of characters, which PostgreSQL cannot store: no request with them fails, or hides what others did.
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { copyStore } from '../../src/store/database/copy-store.ts'
+import { it } from 'node:test'
 import { ConsoleClient, signedIn } from '../harness/console-client.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
 import { describeService, expectError, PASSWORD } from '../harness/harness.ts'
-import { account, event } from '../harness/sample-rows.ts'
-import { withStore } from '../harness/with-store.ts'
 
 describeService('Text that no database can store', (service) => {
   it('is escaped in the failed requests of an account, and hides none of them', async () => {
@@ -41,24 +37,4 @@ describeService('Text that no database can store', (service) => {
     await expectError(await service().call('/pets/%00'), 'pet_not_found')
     await expectError(await service().call('/pets?cursor=%00'), 'invalid_parameter')
   })
-})
-
-describe('A copy of a store', () => {
-  for (const engine of ENGINES) {
-    it(`carries messages with U+0000, which an earlier release kept in SQLite, to ${engine.name}`, async () => {
-      await using from = await ENGINES[0]!.newDatabase()
-      await using to = await engine.newDatabase()
-      const by = { accountId: 'acct_a', keyId: 'key_a', requestId: 'r' }
-      const failed = { at: 1, ...by, operation: 'createPet', status: 400, code: 'invalid_json' }
-      await withStore(from.url, async (source) => {
-        await source.accounts.createAccount(account('acct_a'), event('acct_a'))
-        await source.accounts.recordFailures([{ ...failed, message: "Unexpected token '\0'" }])
-        await withStore(to.url, async (target) => {
-          await copyStore(source, target, () => {})
-          const [copied] = await target.accounts.failedRequests('acct_a', 1)
-          assert.equal(copied?.message, "Unexpected token '\uFFFD'")
-        })
-      })
-    })
-  }
 })

@@ -262,7 +262,6 @@ describe('A PostgreSQL in another encoding than UTF-8', () => {
           checks.filter(({ state }) => state === 'problem').map((check) => [check.name, check.found]),
           [['Encoding', `the encoding of the database is ${encoding}, and the service needs UTF8`]],
         )
-        // As an earlier release has made it.
         const sql = connectTo(url, { max: 1, onnotice: () => {}, types: { bigint: connectTo.BigInt } })
         await migrate(sql, { create: true, pgbouncer: false })
         await sql`INSERT INTO pets (name, category_id, status) VALUES ('Müsli', 1, 'sold')`

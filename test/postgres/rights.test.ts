@@ -119,30 +119,6 @@ describe('A role that lacks rights', () => {
       }, shared))
   }
 
-  it('to remove animals, which earlier releases did not need, is a warning: only a removal fails, and says why', () =>
-    withRole(async ({ url, role, run }) => {
-      await run(`${all(role)}; REVOKE DELETE ON pets FROM ${role}`)
-      assert.deepEqual(await examine(url), { code: 0, problem: undefined })
-      const doctor = await petstore(['doctor', '--database', url])
-      assert.match(doctor.stdout, /lacks the right to remove animals[^]*GRANT DELETE ON public\.pets TO "shop-/)
-      const store = await openStoreToServe(url)
-      assert.match(
-        store.opened.warnings.join(),
-        /lacks the right to remove animals\. Run as \w+: GRANT DELETE ON public\.pets/,
-      )
-      const pet = { name: 'Rex', categoryId: 1n, status: 'available' as const }
-      await store.pets.create(pet)
-      const removed = event('acct_1')
-      const denied = {
-        message: 'PostgreSQL: permission denied for table pets (the command doctor names what to grant)',
-      }
-      await assert.rejects(store.pets.remove(1n, pet, removed), denied)
-      assert.deepEqual(await store.accounts.changesOf(1n, 9), [])
-      await run(`GRANT DELETE ON pets TO ${role}`)
-      assert.deepEqual(await store.pets.remove(1n, pet, removed), { outcome: 'removed' })
-      await store.close()
-    }))
-
   it('is told by serve in its log, with what to grant, and serves as soon as that is done', () =>
     withRole(async ({ url, role, run }) => {
       await using folder = await Folder.create()

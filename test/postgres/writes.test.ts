@@ -236,7 +236,6 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false }, () => 
       await opened.untilBlocked(1)
       const free = await sql`SELECT 1 FROM ${sql(rows)} WHERE ${sql(column)} <> ${first!} FOR UPDATE SKIP LOCKED`
       assert.equal(free.length, rest.length, `while it waits for the first of ${rows}, it holds others`)
-      // As in the release before: an instance of it, beside this one, would hold the keys and wait for the counts.
       const counted = await sql`SELECT 1 FROM usage_counts WHERE key_id <> ${first!} FOR UPDATE SKIP LOCKED`
       assert.equal(counted.length, rest.length, `while it waits for the first of ${rows}, it holds counts`)
       await unlock()
@@ -244,7 +243,7 @@ describe('writes to the same rows of PostgreSQL', { concurrency: false }, () => 
     }
   })
 
-  it('say which category has the name that an instance of the release before, which takes no turns, gives at the same time', async () => {
+  it('say which category has the name that somebody gives by hand at the same time', async () => {
     await using opened = await openPostgres()
     const commit = await opened.lock("INSERT INTO categories (number, name, name_folded) VALUES (1, 'Cats', 'cats')")
     const saved = opened.store.categories.save({ number: 2n, name: 'Cats' }, undefined, event('acct'))

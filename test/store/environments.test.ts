@@ -30,7 +30,7 @@ const CREATE_KEY = `key create --account ${EMAIL} --name x`
 const PRODUCTION = { PETSTORE_ENVIRONMENT: 'production' }
 const STAGING = { PETSTORE_ENVIRONMENT: 'staging' }
 
-/** Makes a key, as an earlier release did, which did not record the environment; then does more. */
+/** Makes a key before the environment is recorded; then does more. */
 function makeUnrecordedKey(
   url: string,
   environment: Environment,
@@ -112,21 +112,6 @@ for (const engine of ENGINES) {
         await commands.call(0, 'migrate --environment production')
         assert.equal(await recorded(database.url), 'staging', use)
         await servedOnce(database.url)
-      }
-    })
-
-    it('that an earlier release left out is recorded at the next start or key; keys that it made stay valid', async () => {
-      for (const next of ['start', 'key'] as const) {
-        await using database = await engine.newEmptyDatabase()
-        await makeUnrecordedKey(database.url, 'staging')
-        if (next === 'start') await assert.rejects(servedOnce(database.url, PRODUCTION), /belongs to staging/)
-        else {
-          const commands = commandsOn(database.url, { env: PRODUCTION })
-          await commands.call(1, CREATE_KEY.replace(EMAIL, 'nobody@example.com'))
-          assert.equal(await recorded(database.url), undefined, 'a failed command changes nothing')
-          assert.match((await commands.call(0, CREATE_KEY)).stdout, /^pets_test_/)
-        }
-        assert.equal(await recorded(database.url), 'staging')
       }
     })
 
@@ -283,12 +268,4 @@ it('A default environment that is chosen, or changed and changed back, counts as
       assert.equal(await ensureEnvironment(store, { environment, isChosen: true }), 'staging')
       assert.equal(await store.isDefaultEnvironment(), false)
     })
-})
-
-it('An environment that is known by a key counts as chosen, also where the setting is not given', async () => {
-  await using database = await sqlite.newEmptyDatabase()
-  await makeUnrecordedKey(database.url, 'production')
-  const { stderr } = await commandsOn(database.url).call(0, 'migrate')
-  assert.match(stderr, / now belongs to production\.\n/)
-  assert.equal(await withStore(database.url, (store) => store.isDefaultEnvironment()), false)
 })

@@ -23,7 +23,7 @@ export interface Merge {
   changedMeanwhile: readonly FieldName[]
   /** The fields that were changed, and are stored so since: the form was sent twice, or a colleague made the same change. */
   storedAlready: readonly FieldName[]
-  /** What the form showed. A form of an earlier release, or without a field that was added since, does not tell. */
+  /** What the form showed. A form without a field that was added since does not tell. */
   shown: Texts
 }
 

@@ -92,7 +92,7 @@ const NO_SUCH_LIST = new Problem('The address names a status, a category or a pl
 
 /**
  * Reads status, category and position in the list: `cursor` is where older animals start, `newer` where newer ones end. Without a
- * status the list shows what is in the shop; a file has all, as the addresses of earlier releases mean.
+ * status the list shows what is in the shop; a file has all.
  */
 function readQuery(raw: URLSearchParams, whenAbsent: typeof ALL | typeof IN_SHOP): PetList | Problem {
   const category = raw.get(CATEGORY) ?? ''

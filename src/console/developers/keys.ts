@@ -70,7 +70,6 @@ const NO_KEYS = emptyState(
 
 const NAME_HINT = 'To recognise it by, such as laptop or nightly import.'
 
-/** The form is sent to the address of the keys, as that of earlier releases. */
 function generatePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
   const typed = (name: string) => visit.form.get(name) ?? ''
   return formPage(visit, {

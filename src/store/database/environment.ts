@@ -26,12 +26,7 @@ export async function decideEnvironment(
   { environment, isChosen }: EnvironmentSetting,
 ): Promise<{ environment: Environment; how?: Parameters<Store['recordEnvironment']>[1] }> {
   const recorded = await store.environment()
-  if (recorded === undefined) {
-    // Earlier releases served a database and made keys without recording its environment. Those keys must stay valid.
-    const [key] = await store.accounts.listKeys()
-    const isDefault = key === undefined && !isChosen
-    return { environment: key?.environment ?? environment, how: { isDefault } }
-  }
+  if (recorded === undefined) return { environment, how: { isDefault: !isChosen } }
   if (!ENVIRONMENTS.includes(recorded))
     throw new CannotOpenStore(
       `The database belongs to the environment ${recorded}, which this program does not know. Run the newer program that recorded it; nothing was changed.`,

@@ -45,9 +45,7 @@ export async function checkPostgres(url: string, clock: () => number): Promise<C
       ...checkServer(facts),
       ...(unserved === undefined ? [] : [faultCheck(unserved.name, unserved)]),
       missing === undefined ? fine('Rights', 'the role may use all tables') : faultCheck('Rights', missing),
-      ...(missing === undefined || missing.isMinor
-        ? await pool.read((sql) => checkSchema(sql, shards !== undefined))
-        : []),
+      ...(missing === undefined ? await pool.read((sql) => checkSchema(sql, shards !== undefined)) : []),
       ...(shards === undefined ? [] : [fine('Shards', `${shards}, all of which answer`)]),
       checkConnections(facts, settings.poolSize),
       checkClock(facts, clock()),

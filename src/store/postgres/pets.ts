@@ -212,9 +212,8 @@ const PLAN_CREATES = `SET LOCAL lock_timeout = 50; ${PLANS.join(';')}`.replaceAl
 export async function findCreateFault(sql: Database): Promise<string | undefined> {
   try {
     const missing = await findMissingRights(sql)
-    const isRight = missing === undefined || missing.isMinor
-    if (isRight) await sql.unsafe(PLAN_CREATES)
-    const fault = isRight ? (await findIdFaults(sql, ['pets']))[0] : missing
+    if (missing === undefined) await sql.unsafe(PLAN_CREATES)
+    const fault = missing ?? (await findIdFaults(sql, ['pets']))[0]
     return fault && `${fault.found}. ${fault.fix}`
   } catch (error) {
     if (isLockTimeout(error)) return undefined

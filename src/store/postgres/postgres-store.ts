@@ -40,8 +40,7 @@ export async function openPostgresStore(
     await pool.read(refuseUnpublished)
     // A command may need less, such as to read.
     const missing = serving && (await pool.read(findMissingRights))
-    const lacks = missing && `PostgreSQL: ${missing.found}. ${missing.fix}`
-    if (lacks && !missing.isMinor) throw new CannotOpenStore(lacks, { transient: true })
+    if (missing) throw new CannotOpenStore(`PostgreSQL: ${missing.found}. ${missing.fix}`, { transient: true })
     // A command that creates no store may read such a one, to copy it.
     const unserved = create && (await pool.read(findUnserved))
     if (unserved) throw new CannotOpenStore(`PostgreSQL: ${unserved.found}. ${unserved.fix}`)
@@ -51,7 +50,6 @@ export async function openPostgresStore(
     const fault = serving && (await pool.write(repairIds))
     if (fault) throw new CannotOpenStore(`PostgreSQL: ${fault.found}. ${fault.fix}`, { transient: true })
     warnings = pgbouncer ? await warningsBehindPgbouncer(pool) : []
-    if (lacks) warnings.push(lacks)
   } catch (error) {
     await pool.end()
     const failure = asStoreFailure(error)

@@ -29,7 +29,7 @@ interface Lacking {
   rights: string
 }
 
-/** Resolves with undefined if nothing is missing, or the database has no tables yet. Minor is the right to remove animals, which earlier releases did not need. */
+/** Resolves with undefined if nothing is missing, or the database has no tables yet. */
 export async function findMissingRights(sql: Database): Promise<Fault | undefined> {
   // `current_schema` passes over a schema that the role may not use.
   const lacking = await sql<Lacking[]>`
@@ -56,8 +56,6 @@ export async function findMissingRights(sql: Database): Promise<Fault | undefine
     `ALTER DEFAULT PRIVILEGES FOR ROLE ${owner} IN SCHEMA ${schema} GRANT ${ALL_RIGHTS.join(', ')} ON TABLES TO ${role};`,
   )
   const fix = `Run as ${owner}: ${grants.join(' ')}`
-  if (lacking.every(({ name, rights }) => name === 'pets' && rights === 'DELETE'))
-    return { found: `the role ${role} lacks the right to remove animals`, fix, isMinor: true }
   const on = mayUseSchema ? lacking.map(({ name }) => name).join(', ') : `the schema ${schema}`
   return { found: `the role ${role} lacks rights on ${on}`, fix }
 }

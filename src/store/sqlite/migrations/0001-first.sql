@@ -47,9 +47,6 @@ CREATE TABLE accounts (
 
 CREATE INDEX accounts_by_age ON accounts (created_at, id);
 
--- Finds accounts of earlier releases, whose email_folded differs from the address only in case, by an address that looks the same.
-CREATE INDEX accounts_beyond_ascii ON accounts (id) WHERE nullif(rtrim(email_folded, '@.+-_0123456789abcdefghijklmnopqrstuvwxyz') = '', FALSE) IS NULL;
-
 -- The names that closed accounts had.
 CREATE TABLE former_people (
   id TEXT PRIMARY KEY,
