@@ -20,26 +20,26 @@ const LONG_BYTES = 150
 const BEYOND = 2n ** 63n
 
 /** An animal that was added by hand has no folded name. */
-const SELECT_NAMES = 'SELECT id, coalesce(name_folded, lower(name)) AS name_folded FROM pets'
+const SELECT_NAMES = 'SELECT id, status, coalesce(name_folded, lower(name)) AS name_folded FROM pets'
 const summaryOf = (hasWords: string) => `count(*), min(id), CAST(sum(octet_length(name_folded)) AS BIGINT),
-  string_agg(CASE WHEN ${hasWords} THEN CAST(id AS TEXT) END, ',')`
+  string_agg(CASE WHEN ${hasWords} THEN CAST(id AS TEXT) || ' ' || status END, ',')`
 
-/** The animals of one status, read by an index. */
+/** The animals of one status, read by an index, or of all, also of those that only a later release knows. */
 class Names {
-  readonly status: PetStatus
+  readonly statuses: readonly PetStatus[]
   readonly #page: Page
   /** All that have this id or a higher one have been read. */
   position: bigint
   isEnd = false
   #isLong = true
-  /** How many have the words, and the newest of them. */
-  count = 0
+  /** How many of each status have the words, and the newest of them. */
+  readonly counts = new Map<string, number>()
   readonly found: bigint[] = []
 
-  constructor(query: PetSearch, status: PetStatus, from: bigint | undefined) {
+  constructor(query: PetSearch, status: PetStatus | undefined, from: bigint | undefined) {
     const { before: _before, ...filters } = query
     this.#page = pageOf({ ...filters, status, inShop: false }, SELECT_NAMES)
-    this.status = status
+    this.statuses = status === undefined ? PET_STATUSES : [status]
     this.position = from ?? BEYOND
   }
 
@@ -52,10 +52,12 @@ class Names {
       words,
     )
     const [names, bytes] = [Number(row[0]), Number(row[2] ?? 0)]
-    const ids = (row[3] as string | null)?.split(',') ?? []
-    this.count += ids.length
-    if (this.found.length <= limit)
-      this.found.push(...ids.map(BigInt).filter((id) => before === undefined || id < before))
+    const isFull = this.found.length > limit
+    for (const match of (row[3] as string | null)?.split(',') ?? []) {
+      const [id, status] = match.split(' ') as [string, string]
+      this.counts.set(status, (this.counts.get(status) ?? 0) + 1)
+      if (!isFull && (before === undefined || BigInt(id) < before)) this.found.push(BigInt(id))
+    }
     this.position = (row[1] as bigint | null) ?? this.position
     this.#isLong = bytes > names * LONG_BYTES
     this.isEnd = names < size
@@ -66,11 +68,12 @@ class Names {
 export async function searchPets(summarize: Summarize, get: PetStore['get'], query: PetSearch): Promise<FoundPets> {
   const { before, limit, isCounted } = query
   const statuses = statusesOf(query)
+  const isOfAll = query.categoryId === undefined && statuses.length === PET_STATUSES.length
 
   /** Looks at animals below `from` until a page is full or, to count, at those of all statuses, as far as the bounds allow. */
   async function look(from: bigint | undefined, isCounting: boolean) {
-    const all = PET_STATUSES.map((status) => new Names(query, status, from))
-    const shown = all.filter(({ status }) => statuses.includes(status))
+    const all = (isOfAll ? [undefined] : PET_STATUSES).map((status) => new Names(query, status, from))
+    const shown = all.filter((names) => names.statuses.some((status) => statuses.includes(status)))
     const others = isCounting ? all.filter((names) => !shown.includes(names)) : []
     let [namesLeft, bytesLeft] = [NAMES_READ, BYTES_READ]
     for (const group of [shown, others])
@@ -83,7 +86,8 @@ export async function searchPets(summarize: Summarize, get: PetStore['get'], que
         namesLeft -= read.names
         bytesLeft -= read.bytes
       }
-    const counts = all.filter(({ isEnd }) => isEnd).map(({ status, count }) => [status, count] as const)
+    const ended = all.filter(({ isEnd }) => isEnd)
+    const counts = ended.flatMap((names) => names.statuses.map((status) => [status, names.counts.get(status) ?? 0]))
     return { ...found(shown), counts: isCounting ? Object.fromEntries(counts) : {} }
   }
 

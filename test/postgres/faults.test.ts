@@ -83,13 +83,6 @@ const CASES: Case[] = [
     found: /^column pets\.category_id bigint is missing$/,
   },
   {
-    what: 'a trigger that is disabled',
-    broken: 'ALTER TABLE pets DISABLE TRIGGER pets_rename',
-    state: 'problem',
-    found: /^trigger pets_rename is disabled$/,
-    fix: /^ALTER TABLE pets ENABLE TRIGGER pets_rename;$/,
-  },
-  {
     what: 'a trigger that fires only on a subscriber',
     broken: 'ALTER TABLE audit_events ENABLE REPLICA TRIGGER audit_events_no_change',
     state: 'problem',
@@ -98,10 +91,10 @@ const CASES: Case[] = [
   },
   {
     what: 'a trigger that was dropped',
-    broken: 'DROP TRIGGER pets_count_delete ON pets',
+    broken: 'DROP TRIGGER audit_events_no_change ON audit_events',
     state: 'problem',
-    found: /^trigger pets_count_delete is missing$/,
-    fix: /^CREATE TRIGGER pets_count_delete AFTER DELETE ON pets .*;$/,
+    found: /^trigger audit_events_no_change is missing$/,
+    fix: /^CREATE TRIGGER audit_events_no_change BEFORE (DELETE OR UPDATE|UPDATE OR DELETE) ON .*audit_events .*;$/,
   },
   {
     what: 'ids that no sequence assigns, as in a table that was made LIKE another',
@@ -134,10 +127,10 @@ const CASES: Case[] = [
   },
   {
     what: 'a function of triggers that was dropped',
-    broken: 'DROP FUNCTION pets_count_change() CASCADE',
+    broken: 'DROP FUNCTION audit_events_refuse() CASCADE',
     state: 'problem',
-    found: /^function pets_count_change is missing$/,
-    fix: /^CREATE FUNCTION pets_count_change\(\)/,
+    found: /^function audit_events_refuse is missing$/,
+    fix: /^CREATE FUNCTION audit_events_refuse\(\)/,
   },
   {
     what: 'a lost column of keys',

@@ -152,7 +152,7 @@ for (const engine of ENGINES) {
         const search = (more: Partial<PetSearch>) =>
           pets.search({ words: ['last'], limit: 20, isCounted: true, ...more })
         const first = await search({})
-        assert.deepEqual([first.pets, first.isFull, first.counts], [[], false, { pending: 0, sold: 1 }])
+        assert.deepEqual([first.pets, first.isFull, first.counts], [[], false, {}])
         const skipped = Number(first.next! / 1_000_003n)
         assert.ok(skipped > 1000 && skipped < 25_000, String(skipped))
         const second = await search({ before: first.next! })
