@@ -1,5 +1,5 @@
 // npm run bench soak: measures the memory of each process under load, and whether it grows. Runs for ten minutes
-// (--minutes N) with a million animals (--animals N) and one process (--workers N).
+// (--minutes N) with a million animals (--animals N, at least 20,000) and one process (--workers N).
 import { parseArgs } from 'node:util'
 import { median } from '../harness/percentiles.ts'
 import { processTree, residentMegabytes } from '../harness/process-tree.ts'
