@@ -9,7 +9,7 @@ const HEAD = new RegExp(`^// npm run ${kind} ([\\w-]+): ((?:.|\n// )*?)[.:;](?:\
 
 const programs = new Map<string, { file: string; purpose: string }>()
 const search = { cwd: import.meta.dirname, exclude: ['**/node_modules'] }
-for (const path of globSync('{drills,bench,generated-clients,kubernetes}/**/*.ts', search).toSorted()) {
+for (const path of globSync('{drills,bench,generated-clients}/**/*.ts', search).toSorted()) {
   const file = join(import.meta.dirname, path)
   const [, named, purpose] = HEAD.exec(readFileSync(file, 'utf8')) ?? []
   if (named !== undefined) programs.set(named, { file, purpose: purpose!.replaceAll('\n//', '') })

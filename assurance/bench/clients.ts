@@ -1,22 +1,25 @@
-// npm run bench clients: measures the CPU time of a request whose client asks for what others do not, and of shared work beside it, in
-// this service and in its peers, on SQLite and PostgreSQL. --engine sqlite|postgres, --only WORK,… of rows.ts, --peers ID,… of peers.ts,
-// --rounds N, --seconds N, --before FOLDER: another checkout of this service, measured in the same rounds.
+// npm run bench clients: measures the CPU time and the rate of requests whose clients differ, and of those that ask for the same, in this
+// service, its peers and bare node:http, on SQLite and PostgreSQL. --engine sqlite|postgres, --only WORK,… of works.ts, --peers ID,… of
+// peers.ts or none, --rounds N, --seconds N, --before FOLDER: another checkout of this service, measured in the same rounds, --workers N:
+// this service with as many processes, too, all where the system puts them.
+import { cpus, totalmem } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { inColumns } from '../harness/columns.ts'
 import { newPostgresDatabase, sqlite, type TestDatabase } from '../harness/engines.ts'
-import { figure } from '../harness/percentiles.ts'
+import { median } from '../harness/percentiles.ts'
 import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
 import { cpuSeconds } from '../harness/process-tree.ts'
 import { say } from '../harness/say.ts'
-import { sample, shootRow, type Subject } from './measure.ts'
-import { ALL_PEERS, install, type Peer, POSTGRES_PEERS, startPeer } from './peers.ts'
-import { CEILING, describeRun, OURS } from './report.ts'
-import { ANIMALS, named, type Work, WORKS } from './rows.ts'
-import { fillDatabase, startCeiling, startService } from './subjects.ts'
+import { CONNECTIONS, GENERATOR } from './load.ts'
+import { sample, shootWork } from './measure.ts'
+import { install, type Peer, POSTGRES_PEERS, SQLITE_PEERS, startPeer } from './peers.ts'
+import { PLACEMENT } from './placement.ts'
+import { fillDatabase, startCeiling, startService, type Subject } from './subjects.ts'
+import { ANIMALS, named, type Work, WORKS } from './works.ts'
 
+const OURS = 'petstore'
 const WARM_UP_SECONDS = 2
-const SQLITE_PEERS = new Set(['go', 'fastify', 'hono'])
 
 const { values } = parseArgs({
   options: {
@@ -26,21 +29,21 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string', default: '2' },
     before: { type: 'string' },
+    workers: { type: 'string' },
   },
 })
 const [rounds, seconds] = [Number(values.rounds), Number(values.seconds)]
 const works = named(WORKS, values.only)
 
-/** CPU microseconds of a request. The database is 0 where it runs inside the server. */
+/** CPU microseconds of a request, which are 0 for a database inside the server, the rate, and the latency in microseconds. */
 interface Cost {
   server: number
   database: number
+  perSecond: number
+  p99: number
 }
 
-const PEERS: Record<string, readonly Peer[]> = {
-  sqlite: ALL_PEERS.filter(({ id }) => SQLITE_PEERS.has(id)),
-  postgres: POSTGRES_PEERS,
-}
+const PEERS: Record<string, readonly Peer[]> = { sqlite: SQLITE_PEERS, postgres: POSTGRES_PEERS }
 for (const engine of values.engine.split(',')) await measureEngine(engine)
 
 async function measureEngine(engine: string): Promise<void> {
@@ -51,20 +54,25 @@ async function measureEngine(engine: string): Promise<void> {
   if (postgres !== undefined) stack.defer(() => postgres.end())
   const ours = await startOurs(OURS, stack, postgres)
   const subjects = [ours]
-  if (values.before !== undefined) subjects.push(await startOurs('before', stack, postgres, values.before))
+  if (values.before !== undefined) subjects.push(await startOurs('before', stack, postgres, { folder: values.before }))
+  if (values.workers !== undefined)
+    subjects.push(await startOurs(`${values.workers} processes`, stack, postgres, { workers: values.workers }))
   for (const peer of chosen.filter((each) => versions.get(each)))
     subjects.push(await startPeer(peer, stack, ANIMALS, postgres?.url))
   if (values.peers === undefined) subjects.push(await startBare(ours, stack))
-  const lines = [[`CPU µs a request, ${engine}`, ...subjects.map(({ name }) => name)]]
+  const names = subjects.map(({ name }) => name)
+  const costs = [[`CPU µs a request, ${engine}`, ...names]]
+  const rates = [['requests/s, p99 in ms', ...names]]
   for (const work of works) {
     say(`${engine}: ${work.title}`)
-    lines.push([work.title, ...cellsOf(await measureWork(work, subjects, postgres))])
+    const measured = await measureWork(work, subjects, postgres)
+    costs.push([work.title, ...costCells(measured)])
+    rates.push([work.title, ...rateCells(measured)])
   }
-  const { at, machine, node, how } = describeRun({ rounds, seconds, warmUpSeconds: WARM_UP_SECONDS })
   const known = [...versions.values()].filter((version) => version !== undefined).join(', ')
   const missing = chosen.filter((peer) => !versions.get(peer)).map(({ name }) => name)
   process.stdout.write(
-    `${inColumns(lines)}\nServer + database; in brackets the whole of ${OURS} as a multiple of this. ${ANIMALS} animals. ${at}, ${machine}, Node ${node}. ${how}. ${known}.${missing.length > 0 ? ` Left out: ${missing.join(', ')}.` : ''}\n\n`,
+    `${inColumns(costs)}\n${inColumns(rates)}\nServer + database; in brackets ${OURS} as a multiple of this. ${ANIMALS} animals. ${describeRun()}. ${known}${missing.length > 0 ? ` Left out: ${missing.join(', ')}.` : ''}\n\n`,
   )
 }
 
@@ -72,22 +80,23 @@ async function startOurs(
   name: string,
   stack: AsyncDisposableStack,
   postgres: PostgresServer | undefined,
-  folder?: string,
+  { folder, workers }: { folder?: string; workers?: string } = {},
 ): Promise<Subject> {
   const start = async () => {
     const database: TestDatabase = await (postgres ? newPostgresDatabase(postgres.url) : sqlite.newEmptyDatabase())
     const { url } = stack.use(database)
+    const settings = workers === undefined ? [] : ['--workers', workers]
     const program = folder === undefined ? undefined : join(folder, 'bin/petstore')
-    return stack.use(await startService({ url, key: await fillDatabase(url, ANIMALS) }, { program }))
+    return stack.use(await startService({ url, key: await fillDatabase(url, ANIMALS) }, { program, settings }))
   }
-  return { name, servers: { read: await start(), write: await start() }, supports: () => true }
+  return { name, servers: { read: await start(), write: await start() } }
 }
 
 async function startBare({ servers }: Subject, stack: AsyncDisposableStack): Promise<Subject> {
   const answers = []
   for (const work of works) answers.push(await sample(work, servers[work.writes ? 'write' : 'read']))
   const server = stack.use(await startCeiling(works, answers))
-  return { name: CEILING, servers: { read: server, write: server }, supports: ({ id }) => id !== 'nine-to-one' }
+  return { name: 'bare node:http', servers: { read: server, write: server }, without: ['nine-to-one'] }
 }
 
 /** Measures the subjects in turns, so that other load on the machine affects all alike. */
@@ -97,15 +106,14 @@ async function measureWork(
   postgres: PostgresServer | undefined,
 ): Promise<Cost[][]> {
   const able = subjects.map((subject) => ({ subject, costs: [] as Cost[] }))
-  const measure = async ({ servers, supports }: Subject, duration: number) => {
-    if (!supports(work)) return undefined
-    const processes = [servers[work.writes ? 'write' : 'read'].pid!, ...(postgres ? [postgres.pid] : [])]
+  const measure = async ({ servers, without = [] }: Subject, duration: number) => {
+    if (without.includes(work.id)) return undefined
+    const server = servers[work.writes ? 'write' : 'read']
+    const processes = [server.pid!, ...(postgres ? [postgres.pid] : [])]
     const before = processes.map(cpuSeconds)
-    const { requests } = await shootRow(work, { servers }, duration)
-    const [server = 0, database = 0] = processes.map(
-      (pid, index) => ((cpuSeconds(pid) - before[index]!) / requests) * 1e6,
-    )
-    return { server, database }
+    const { requests, perSecond, p99 } = await shootWork(work, server, duration)
+    const [own = 0, database = 0] = processes.map((pid, index) => ((cpuSeconds(pid) - before[index]!) / requests) * 1e6)
+    return { server: own, database, perSecond, p99 }
   }
   for (const { subject } of able) await measure(subject, WARM_UP_SECONDS)
   for (let round = 0; round < rounds; round += 1)
@@ -117,14 +125,40 @@ async function measureWork(
 }
 
 /** The first subject is this service; the ratio to it is formed within a round. */
-function cellsOf(measured: readonly Cost[][]): string[] {
-  const whole = ({ server, database }: Cost) => server + database
-  const median = (each: readonly number[]) => figure(each).median
+function cells(
+  measured: readonly Cost[][],
+  compared: (cost: Cost) => number,
+  cell: (middle: (of: (cost: Cost) => number) => number) => string,
+): string[] {
   return measured.map((costs, index) => {
     if (costs.length === 0) return '–'
-    const [server, database] = [median(costs.map((cost) => cost.server)), median(costs.map((cost) => cost.database))]
-    const cost = `${server.toFixed(0)}${database >= 0.5 ? `+${database.toFixed(0)}` : ''}`
-    const ratio = median(costs.map((each, round) => whole(measured[0]![round]!) / whole(each)))
-    return index === 0 ? cost : `${cost} (${ratio.toFixed(2)})`
+    const middle = (of: (cost: Cost) => number) => median(costs.map(of))
+    if (index === 0) return cell(middle)
+    const ratios = costs.map((each, round) => compared(measured[0]![round]!) / compared(each))
+    return `${cell(middle)} (${median(ratios).toFixed(2)})`
   })
+}
+
+function costCells(measured: readonly Cost[][]): string[] {
+  const whole = ({ server, database }: Cost) => server + database
+  return cells(measured, whole, (middle) => {
+    const database = middle((cost) => cost.database)
+    return `${middle(({ server }) => server).toFixed(0)}${database >= 0.5 ? `+${database.toFixed(0)}` : ''}`
+  })
+}
+
+function rateCells(measured: readonly Cost[][]): string[] {
+  const rate = ({ perSecond }: Cost) => perSecond
+  return cells(
+    measured,
+    rate,
+    (middle) => `${Math.round(middle(rate)).toLocaleString('en')}, ${(middle(({ p99 }) => p99) / 1000).toFixed(1)}`,
+  )
+}
+
+function describeRun(): string {
+  const gigabytes = Math.round(totalmem() / 2 ** 30)
+  const machine = `${cpus().length} cores ${process.arch} (${cpus()[0]?.model ?? 'unknown'}), ${gigabytes} GB, ${process.platform}`
+  const how = `${GENERATOR}, ${CONNECTIONS} connections, ${PLACEMENT}; medians of ${rounds} interleaved rounds of ${seconds} s`
+  return `${new Date().toISOString().slice(0, 10)}, ${machine}, Node ${process.version}. ${how}`
 }

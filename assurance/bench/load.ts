@@ -1,20 +1,18 @@
 // Generates load and measures it: with wrk if it is installed, else with autocannon.
 import { fileURLToPath } from 'node:url'
-import { type Core, has, outputOn } from './placement.ts'
-import { ANIMALS } from './rows.ts'
+import { has, outputOn } from './placement.ts'
+import { ANIMALS } from './works.ts'
 
 export interface Shot {
   /** The address without a path, such as http://127.0.0.1:8080. */
   base: string
   method: 'GET' | 'POST'
-  /** With the placeholders of `Work` (rows.ts), and its rule for a body. */
+  /** With the placeholders of `Work` (works.ts), and its rule for a body. */
   path: string
   key: string | undefined
   body: string | undefined
   seconds: number
   connections: number
-  /** The core that generates the load. Default: `load`. */
-  core?: Core
 }
 
 export interface Measured {
@@ -31,16 +29,11 @@ export interface Measured {
 export const CONNECTIONS = 32
 export const PEERS = new URL('peers/', import.meta.url)
 
-/** Cursors count up from here, far above the ids of the animals; each shot gets its own range. */
-let nextCursor = 2_000_000
-const CURSORS_A_SHOT = 300_000
-
 const GENERATORS = { wrk: shootWithWrk, autocannon: shootWithAutocannon }
 export const GENERATOR: keyof typeof GENERATORS = has('wrk') ? 'wrk' : 'autocannon'
 
 export async function shoot(shot: Shot): Promise<Measured> {
-  nextCursor += CURSORS_A_SHOT
-  const measured = await GENERATORS[GENERATOR](shot, nextCursor)
+  const measured = await GENERATORS[GENERATOR](shot)
   if (measured.broken > 0) throw new Error(`${measured.broken} requests of ${shot.method} ${shot.path} had no answer`)
   return measured
 }
@@ -50,18 +43,15 @@ interface WrkResult extends Omit<Measured, 'perSecond'> {
   microseconds: number
 }
 
-async function shootWithWrk(
-  { base, method, path, key, body, seconds, connections, core = 'load' }: Shot,
-  firstCursor: number,
-): Promise<Measured> {
+async function shootWithWrk({ base, method, path, key, body, seconds, connections }: Shot): Promise<Measured> {
   const script = fileURLToPath(new URL('wrk.lua', import.meta.url))
-  const text = await outputOn(core, 'wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, base], {
+  const text = await outputOn('load', 'wrk', ['-t1', `-c${connections}`, `-d${seconds}s`, '-s', script, base], {
     env: {
       BENCH_METHOD: method,
       BENCH_PATH: path,
       BENCH_KEY: key,
       BENCH_BODY: body,
-      BENCH_FIRST_CURSOR: String(firstCursor),
+      BENCH_SEED: String(Date.now() % 1e9),
       BENCH_ANIMALS: String(ANIMALS),
     },
   })
@@ -69,11 +59,8 @@ async function shootWithWrk(
   return { perSecond: (rest.requests / microseconds) * 1e6, ...rest }
 }
 
-async function shootWithAutocannon(shot: Shot, firstCursor: number): Promise<Measured> {
+async function shootWithAutocannon(shot: Shot): Promise<Measured> {
   const script = fileURLToPath(new URL('autocannon.js', PEERS))
-  const text = await outputOn(shot.core ?? 'load', process.execPath, [
-    script,
-    JSON.stringify({ ...shot, firstCursor, animals: ANIMALS }),
-  ])
+  const text = await outputOn('load', process.execPath, [script, JSON.stringify({ ...shot, animals: ANIMALS })])
   return JSON.parse(text) as Measured
 }

@@ -1,22 +1,18 @@
 // The peers: other tools that could serve this API. Their packages are installed on demand in bench/peers, at pinned versions. Go
 // and its drivers come from Debian packages, which a bench cannot install.
-import { type ChildProcess, spawnSync } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { fileURLToPath } from 'node:url'
 import { askPostgres } from '../harness/ask-postgres.ts'
 import { newPostgresDatabase } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
 import { firstLine, stop } from '../harness/processes.ts'
-import { until } from '../harness/until.ts'
 import { GENERATOR, PEERS } from './load.ts'
-import type { Subject } from './measure.ts'
 import { has, startOn } from './placement.ts'
-import type { Work } from './rows.ts'
-import type { Server } from './subjects.ts'
+import type { Server, Subject } from './subjects.ts'
 
 const KEY = 'bench'
 const BUN = `@oven/bun-${process.platform}-${process.arch === 'arm64' ? 'aarch64' : process.arch}`
@@ -34,44 +30,35 @@ export interface Peer {
   packages: readonly string[]
   /** Builds a peer that npm does not install; returns its version, or undefined if it cannot be built here. */
   build?: () => string | undefined
-  supports: (row: Work) => boolean
   /** Starts it with the address of a database that `fill` has filled; for SQLite a path. */
   start: (address: string) => Promise<Server>
 }
 
-const all = () => true
-const isPlain = ({ id }: Work) => ['list-20', 'list-100', 'get', 'create'].includes(id)
 const onNode = (script: string, driver = 'sqlite') => byHand(driver, process.execPath, file(script))
 const onBun = (driver: string) => byHand(driver, installed(BUN, 'bin/bun'), file('hono.js'))
-const go = { packages: [], build: buildGo, supports: all }
+const go = { packages: [], build: buildGo }
 
-export const ALL_PEERS: readonly Peer[] = [
-  { id: 'hono', name: 'Hono on Bun', packages: ['hono', BUN], supports: all, start: onBun('sqlite') },
+export const SQLITE_PEERS: readonly Peer[] = [
+  { id: 'hono', name: 'Hono on Bun', packages: ['hono', BUN], start: onBun('sqlite') },
   { ...go, id: 'go', name: 'Go net/http', start: byHand('sqlite', GO_BINARY) },
-  { id: 'fastify', name: 'Fastify, by hand', packages: ['fastify'], supports: all, start: onNode('fastify.js') },
-  { id: 'express', name: 'Express, by hand', packages: ['express'], supports: all, start: onNode('express.js') },
-  { id: 'json-server', name: 'json-server', packages: ['json-server'], supports: isPlain, start: startJsonServer },
-  { id: 'prism', name: 'Prism', packages: ['@stoplight/prism-cli'], supports: isPlain, start: startPrism },
+  { id: 'fastify', name: 'Fastify', packages: ['fastify'], start: onNode('fastify.js') },
 ]
 
-/** The peers on PostgreSQL. */
 export const POSTGRES_PEERS: readonly Peer[] = [
   {
     id: 'fastify-postgres',
     name: 'Fastify, postgres',
     packages: ['fastify', 'postgres'],
-    supports: all,
     start: onNode('fastify.js', 'postgres'),
   },
   {
     id: 'fastify-pg',
     name: 'Fastify, pg',
     packages: ['fastify', 'pg'],
-    supports: all,
     start: onNode('fastify.js', 'pg'),
   },
   { ...go, id: 'go-pgx', name: 'Go, pgx', start: byHand('pgx', GO_BINARY) },
-  { id: 'bun-sql', name: 'Hono, Bun.sql', packages: ['hono', 'postgres', BUN], supports: all, start: onBun('bun') },
+  { id: 'bun-sql', name: 'Hono, Bun.sql', packages: ['hono', 'postgres', BUN], start: onBun('bun') },
 ]
 
 const PINNED = (
@@ -132,7 +119,6 @@ export async function startPeer(
   }
   return {
     name: peer.name,
-    supports: peer.supports,
     servers: { read: await start('read'), write: await start('write') },
   }
 }
@@ -143,7 +129,12 @@ function byHand(driver: string, command: string, ...words: string[]): Peer['star
     // Limits Go to one thread, like the other peers: by default it uses all cores.
     const child = startOn('server', command, [...words, address, KEY, driver], { env: { GOMAXPROCS: '1' } })
     const { port } = await firstLine(child, (line) => JSON.parse(line) as { port: number })
-    return served(child, port, (row) => `/v1${row.path}`)
+    return {
+      target: ({ path }) => ({ base: `http://127.0.0.1:${port}`, path: `/v1${path}` }),
+      key: KEY,
+      pid: child.pid,
+      [Symbol.asyncDispose]: () => stop(child),
+    }
   }
 }
 
@@ -162,62 +153,4 @@ async function fill(address: string, animals: number): Promise<void> {
   }
   using db = new DatabaseSync(address)
   db.exec(`PRAGMA journal_mode = WAL; ${text}`)
-}
-
-async function startJsonServer(path: string): Promise<Server> {
-  const pets = Array.from({ length: 1000 }, (_, index) => ({
-    id: index + 1,
-    name: 'Bella the Brave',
-    categoryId: 3,
-    status: 'available',
-  }))
-  await writeFile(`${path}.json`, JSON.stringify({ pets }))
-  const port = await freePort()
-  const child = startOn('server', process.execPath, [
-    installed('json-server', 'lib/cli/bin.js'),
-    '--quiet',
-    '--host',
-    '127.0.0.1',
-    '--port',
-    String(port),
-    `${path}.json`,
-  ])
-  return whenServing(
-    served(child, port, ({ path: asked }) =>
-      asked.replace(/^\/pets$/, '/pets?_limit=20').replace('limit=100', '_limit=100'),
-    ),
-  )
-}
-
-async function startPrism(): Promise<Server> {
-  const port = await freePort()
-  const document = fileURLToPath(new URL('../../openapi.json', import.meta.url))
-  const child = startOn('server', process.execPath, [
-    installed('@stoplight/prism-cli', 'dist/index.js'),
-    'mock',
-    '--verboseLevel',
-    'fatal',
-    '--host',
-    '127.0.0.1',
-    '--port',
-    String(port),
-    document,
-  ])
-  return whenServing(served(child, port, ({ path }) => path))
-}
-
-function served(child: ChildProcess, port: number, pathOf: (row: Work) => string): Server {
-  return {
-    target: (row) => ({ base: `http://127.0.0.1:${port}`, path: pathOf(row) }),
-    key: KEY,
-    pid: child.pid,
-    [Symbol.asyncDispose]: () => stop(child),
-  }
-}
-
-/** Waits until a server answers that does not print when it listens. */
-async function whenServing(server: Server): Promise<Server> {
-  const { base } = server.target({ path: '/' } as Work)
-  await until(async () => (await fetch(base)).status > 0, `something listens at ${base}`)
-  return server
 }

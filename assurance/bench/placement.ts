@@ -3,29 +3,26 @@ import { type ChildProcess, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { collect, start, type StartOptions } from '../harness/processes.ts'
 
-export type Core = 'server' | 'load' | 'any'
+const CORES = { server: '0', load: '1' }
 
-/** Core 0 runs the server, core 1 the load. Without taskset or a second core the system places them. */
-const PINNED = availableParallelism() > 1 && has('taskset')
-const CORES: Record<Core, string | undefined> = { server: '0', load: '1', any: undefined }
+/** Core 0 runs the server, core 1 the load. Without taskset or a second core the system places them, and several processes of a server. */
+const PINNED = availableParallelism() > 1 && has('taskset') && !process.argv.includes('--workers')
 
-export const UNPINNED = 'server and load where the system puts them'
-export const PLACEMENT = PINNED ? 'server on core 0, load on core 1' : UNPINNED
+export const PLACEMENT = PINNED ? 'server on core 0, load on core 1' : 'server and load where the system puts them'
 
 export function has(command: string): boolean {
   return spawnSync('which', [command]).status === 0
 }
 
 export function startOn(
-  core: Core,
+  core: keyof typeof CORES,
   command: string,
   parameters: readonly string[],
   options?: StartOptions,
 ): ChildProcess {
-  const place = PINNED ? CORES[core] : undefined
-  return place === undefined
-    ? start(command, parameters, options)
-    : start('taskset', ['-c', place, command, ...parameters], options)
+  return PINNED
+    ? start('taskset', ['-c', CORES[core], command, ...parameters], options)
+    : start(command, parameters, options)
 }
 
 /** Runs a command to its end and resolves with what it printed; several can run at once. */

@@ -1,12 +1,11 @@
 // npm run bench soak: measures the memory of each process under load, and whether it grows. Runs for ten minutes
-// (--minutes N) with a million animals (--animals N) and one process (--workers N).
+// (--minutes N) with a million animals (--animals N, at least 20,000) and one process (--workers N).
 import { parseArgs } from 'node:util'
-import { figure } from '../harness/percentiles.ts'
+import { median } from '../harness/percentiles.ts'
 import { processTree, residentMegabytes } from '../harness/process-tree.ts'
-import { CONNECTIONS, shoot } from './load.ts'
-import { requestOf } from './measure.ts'
-import { ROWS, WORKS } from './rows.ts'
+import { shootWork } from './measure.ts'
 import { newDatabase, startService } from './subjects.ts'
+import { WORKS } from './works.ts'
 
 const LIMIT_MB = 150
 const SHOT_SECONDS = 5
@@ -35,12 +34,12 @@ const sampling = setInterval(
   1000,
 )
 
-// Runs every row and work in turn; most of them read, as most requests to a store do.
+// Runs every work in turn; most of them read, as most requests to a store do.
 while (minute() < minutes) {
-  for (const row of [...ROWS, ...WORKS]) {
-    await shoot({ ...requestOf(row, service), seconds: SHOT_SECONDS, connections: CONNECTIONS })
+  for (const work of WORKS) {
+    await shootWork(work, service, SHOT_SECONDS)
     const now = processes.map((pid) => residentMegabytes(pid).toFixed(0).padStart(4)).join(' +')
-    say(`${minute().toFixed(1).padStart(5)} min  ${now} MB  after ${row.title}`)
+    say(`${minute().toFixed(1).padStart(5)} min  ${now} MB  after ${work.title}`)
   }
 }
 clearInterval(sampling)
@@ -57,11 +56,11 @@ process.exitCode = verdicts.every(Boolean) ? 0 : 1
 function judge(name: string, own: { minute: number; megabytes: number }[]): boolean {
   const peak = Math.max(...own.map(({ megabytes }) => megabytes))
   const between = (from: number, to: number) =>
-    figure(
+    median(
       own
         .filter((sample) => sample.minute >= from * minute() && sample.minute < to * minute())
         .map(({ megabytes }) => megabytes),
-    ).median
+    )
   const [early, late] = [between(0.25, 0.5), between(0.75, 1.01)]
   const grows = late > early * GROWTH_LIMIT
   say(

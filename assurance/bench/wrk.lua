@@ -7,14 +7,14 @@ if setting("KEY") then wrk.headers["Authorization"] = "Bearer " .. setting("KEY"
 local isMixed = wrk.body and wrk.method == "GET"
 if wrk.body and not isMixed then wrk.headers["Content-Type"] = "application/json" end
 
--- In the path, "{cursor}" becomes the next cursor, "{id}" a random id and "{page}" the cursor of a random id. Of a GET with a body, each
+-- In the path, "{id}" becomes a random id and "{page}" the cursor of a random id. Of a GET with a body, each
 -- tenth request is a POST.
 local path = setting("PATH")
 wrk.path = path
 local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
-local count, animals = tonumber(setting("FIRST_CURSOR")), tonumber(setting("ANIMALS"))
+local count, animals = 0, tonumber(setting("ANIMALS"))
 local before, name, after = path:match("^(.*){(%a+)}(.*)$")
-math.randomseed(count)
+math.randomseed(tonumber(setting("SEED")))
 
 -- The last 30 bits of a cursor are five characters.
 local function cursor(id)
@@ -28,7 +28,6 @@ local function cursor(id)
 end
 
 local values = {
-  cursor = function() count = count + 1; return cursor(count) end,
   id = function() return math.random(animals) end,
   page = function() return cursor(math.random(animals)) end,
 }

@@ -11,13 +11,13 @@ import { type Instance, petstore, startInstance } from '../harness/instance.ts'
 import { killAll, stop } from '../harness/processes.ts'
 import { until } from '../harness/until.ts'
 import { deployFile, type Engine, ENGINES, type Place } from './backup-places.ts'
-import { Clients } from './clients.ts'
+import { Clients } from '../harness/clients.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { PROGRAMS } from './debian-postgres.ts'
 import { runAsOperator } from './operator-shell.ts'
 import { findFaults, witnessOf, type Witness } from './restored.ts'
-import { readAll } from './verdict.ts'
+import { readAll } from '../harness/verdict.ts'
 
 const CLIENTS = 8
 /** So many that the backup takes a moment. */

@@ -20,12 +20,12 @@ import { collect, start } from '../harness/processes.ts'
 import { say } from '../harness/say.ts'
 import { until } from '../harness/until.ts'
 import { countPrepared, grow, requireCitus, startNode } from './citus-cluster.ts'
-import { Clients } from './clients.ts'
+import { Clients } from '../harness/clients.ts'
 import { conduct, type Terms } from './conduct.ts'
-import { loseNewest } from './planted-loss.ts'
+import { loseNewest } from '../harness/planted-loss.ts'
 import { counted, faultTable, type FaultWindow, summary } from './report.ts'
-import { Traffic } from './traffic.ts'
-import { compare, isWhole, stopAndAudit } from './verdict.ts'
+import { Traffic } from '../harness/traffic.ts'
+import { compare, isWhole, stopAndAudit } from '../harness/verdict.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const SUITES =

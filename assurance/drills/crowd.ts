@@ -14,8 +14,6 @@ const LONGEST_BACKOFF_MS = 8000
 export interface Pace {
   /** Answers with a status below 300 per second. */
   perSecond: number
-  /** The same per second of the server's CPU time, which excludes other work on the machine. */
-  perCpuSecond: number
   p99Ms: number
   /** Connections that the server closed or refused. */
   refused: number
@@ -30,14 +28,12 @@ export interface Crowd {
   request: string
   connections: number
   seconds: number
-  /** Returns the seconds of CPU time that the server has used. */
-  cpuSeconds: () => number
   /** Called when the measurement begins. */
-  begun?: () => void
+  begun: () => void
 }
 
 /** Keeps `connections` connections busy for `seconds` seconds and measures them. */
-export async function crowd({ port, request, connections, seconds, cpuSeconds, begun }: Crowd): Promise<Pace> {
+export async function crowd({ port, request, connections, seconds, begun }: Crowd): Promise<Pace> {
   const members = new Map<Socket, () => void>()
   let state: 'opening' | 'asking' | 'over' = 'opening'
   let latencies: number[] = []
@@ -82,13 +78,11 @@ export async function crowd({ port, request, connections, seconds, cpuSeconds, b
   await setTimeout(WARMING_UP_MS)
   latencies = []
   ;[refused, busy, failed] = [0, 0, 0]
-  begun?.()
-  const [startedAt, cpuBefore] = [performance.now(), cpuSeconds()]
+  begun()
+  const startedAt = performance.now()
   await setTimeout(seconds * 1000)
-  const good = latencies.length
   const pace = {
-    perSecond: (good * 1000) / (performance.now() - startedAt),
-    perCpuSecond: good / (cpuSeconds() - cpuBefore),
+    perSecond: (latencies.length * 1000) / (performance.now() - startedAt),
     refused,
     busy,
     failed,

@@ -9,9 +9,9 @@ import { createKey, startInstance } from '../harness/instance.ts'
 import { startPostgres } from '../harness/postgres-server.ts'
 import { until } from '../harness/until.ts'
 import { conduct, type Terms } from './conduct.ts'
-import { loseNewest } from './planted-loss.ts'
-import { Traffic } from './traffic.ts'
-import { compare } from './verdict.ts'
+import { loseNewest } from '../harness/planted-loss.ts'
+import { Traffic } from '../harness/traffic.ts'
+import { compare } from '../harness/verdict.ts'
 
 const READY_WITHIN_MS = 3000
 const CALM_MS = 3000

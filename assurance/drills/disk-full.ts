@@ -8,11 +8,11 @@ import { createKey, launchInstance, startInstance } from '../harness/instance.ts
 import { hasEnded, killAll, run, stop } from '../harness/processes.ts'
 import { say } from '../harness/say.ts'
 import { until } from '../harness/until.ts'
-import { Clients } from './clients.ts'
+import { Clients } from '../harness/clients.ts'
 import { conduct } from './conduct.ts'
-import { loseNewest } from './planted-loss.ts'
+import { loseNewest } from '../harness/planted-loss.ts'
 import { summary } from './report.ts'
-import { compare, isWhole, stopAndAudit } from './verdict.ts'
+import { compare, isWhole, stopAndAudit } from '../harness/verdict.ts'
 
 const CLIENTS = 4
 const DISK_MEGABYTES = 24

@@ -8,8 +8,9 @@ import { killAll } from '../harness/processes.ts'
 import { say } from '../harness/say.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { PACKAGES, PROGRAMS, PROXIES } from './proxy-servers.ts'
-import { holds, type Outcome, restartAlone, restartAsDocumented, type Restarts } from './restarts.ts'
+import { PACKAGES, PROGRAMS, PROXIES } from '../harness/proxy-servers.ts'
+import { holds, type Outcome, restartAlone, type Restarts } from '../harness/restart-alone.ts'
+import { restartAsDocumented } from './restarts.ts'
 
 const CLIENTS = 8
 

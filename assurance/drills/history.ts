@@ -9,7 +9,7 @@ import { killHard } from '../harness/processes.ts'
 import { conduct } from './conduct.ts'
 import { onEachEngine } from './each-engine.ts'
 import { Historian } from './historian.ts'
-import { loseNewest } from './planted-loss.ts'
+import { loseNewest } from '../harness/planted-loss.ts'
 
 const WRITERS = 6
 const LONGEST_LIFE_MS = 1000

@@ -3,9 +3,8 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort } from '../harness/free-port.ts'
 import { start } from '../harness/processes.ts'
+import { HAPROXY } from '../harness/proxy-servers.ts'
 import { until } from '../harness/until.ts'
-
-export const HAPROXY = '/usr/sbin/haproxy'
 
 /** HAProxy's answer when no instance is ready: an Error body like those of the service. */
 const NOT_READY = JSON.stringify({

@@ -11,7 +11,7 @@ import { requirePrograms } from './debian.ts'
 import { cutPowerUnderLoad } from './power.ts'
 import { summary } from './report.ts'
 import { COMPILER } from './shim.ts'
-import { isWhole } from './verdict.ts'
+import { isWhole } from '../harness/verdict.ts'
 
 const CLIENTS = 8
 

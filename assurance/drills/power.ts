@@ -7,9 +7,9 @@ import { setTimeout } from 'node:timers/promises'
 import { freePort } from '../harness/free-port.ts'
 import { createKey, launchInstance, startInstance } from '../harness/instance.ts'
 import { below, type Random } from '../harness/random.ts'
-import { Clients } from './clients.ts'
+import { Clients } from '../harness/clients.ts'
 import { compileShim } from './shim.ts'
-import { type Audit, stopAndAudit } from './verdict.ts'
+import { type Audit, stopAndAudit } from '../harness/verdict.ts'
 
 const PATIENCE_MS = 60_000
 /** The power fails after at most this many writes and syncs, which covers a start, load and a checkpoint. */

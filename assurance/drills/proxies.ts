@@ -17,7 +17,7 @@ import {
   noRepeats,
   type Scene,
 } from './proxy-checks.ts'
-import { PACKAGES, PROGRAMS, PROXIES, type StartProxy } from './proxy-servers.ts'
+import { PACKAGES, PROGRAMS, PROXIES, type StartProxy } from '../harness/proxy-servers.ts'
 
 const CHECKS: Record<string, (scene: Scene, rounds: number) => Promise<Found>> = {
   '600 KB bodies': (scene, rounds) => earlyAnswers(scene, 600_000, rounds),

@@ -1,8 +1,8 @@
 // Renders the results of a drill as a table and a summary.
 import { inColumns } from '../harness/columns.ts'
 import { percentile } from '../harness/percentiles.ts'
-import type { Acknowledged, Clients, Setback } from './clients.ts'
-import type { Audit } from './verdict.ts'
+import type { Acknowledged, Clients, Setback } from '../harness/clients.ts'
+import type { Audit } from '../harness/verdict.ts'
 
 /** A fault, and the time in which its effects are counted. */
 export interface FaultWindow {

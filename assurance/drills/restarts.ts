@@ -1,6 +1,5 @@
-// Restarts instances under traffic, and counts the requests that fail.
+// Restarts two instances behind a proxy under traffic.
 import { once } from 'node:events'
-import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { deployed } from '../harness/deployed.ts'
@@ -14,36 +13,8 @@ import {
   startInstance,
 } from '../harness/instance.ts'
 import { collect, start } from '../harness/processes.ts'
-import { HeldInstance } from './held-instance.ts'
+import { type Outcome, type Restarts, underTraffic } from '../harness/restart-alone.ts'
 import { runAsOperator } from './operator-shell.ts'
-import { Traffic } from './traffic.ts'
-import { compare } from './verdict.ts'
-
-export interface Restarts {
-  /** The folder for databases and logs. */
-  folder: string
-  restarts: number
-  drainSeconds: number
-  /** SIGTERM, or SIGKILL as an injected fault that the drill must detect. */
-  signal: 'SIGTERM' | 'SIGKILL'
-  clients: number
-  seed: number
-  /** Default: a file of SQLite. */
-  database?: string
-  /** The address of the database for the role that owns the tables, if the service's does not: it migrates before a program starts. */
-  owner?: string
-  /** The programs that take turns: every instance is restarted with the next one. Default: the program of this checkout. */
-  mains?: readonly string[]
-}
-
-export interface Outcome {
-  restarts: number
-  answered: number
-  broken: string[]
-  lost: string[]
-  doubled: string[]
-  slowestMs: number
-}
 
 /** Restarts two instances behind a load balancer in turn; `settleMs` is how long the balancer needs to use one again. */
 export async function restartBehind(
@@ -116,50 +87,4 @@ export async function restartAsDocumented(
 async function migrate(owner: string, main: string): Promise<void> {
   const { code, stderr } = await collect(start(process.execPath, [main, 'migrate'], { env: settings(owner) }))
   if (code !== 0) throw new Error(`migrate ended with ${code}: ${stderr}`)
-}
-
-/** How long a single instance serves between two restarts. */
-const CALM_MS = 500
-
-/** Restarts a single instance on a listening socket that it inherits, perhaps behind a proxy. */
-export async function restartAlone(
-  plan: Restarts,
-  proxy?: (folder: string, ports: number[]) => Promise<string>,
-): Promise<Outcome> {
-  const { folder, restarts, drainSeconds, signal, mains = [MAIN] } = plan
-  const database = `sqlite:${join(folder, 'petstore.db')}`
-  const env = { PETSTORE_DRAIN_SECONDS: String(drainSeconds) }
-  const program = join(folder, 'program.ts')
-  symlinkSync(mains[0]!, program)
-  await using instance = await HeldInstance.start(database, join(folder, 'instance.log'), env, [program])
-  const url = (await proxy?.(folder, [Number(new URL(instance.url).port)])) ?? instance.url
-  return await underTraffic(url, await createKey(database, mains[0]), plan, async () => {
-    for (let restart = 0; restart < restarts; restart += 1) {
-      await setTimeout(CALM_MS)
-      rmSync(program)
-      symlinkSync(mains[(restart + 1) % mains.length]!, program)
-      await instance.restart(signal)
-    }
-  })
-}
-
-async function underTraffic(
-  url: string,
-  key: string,
-  { restarts, clients, seed }: Restarts,
-  work: () => Promise<void>,
-): Promise<Outcome> {
-  const traffic = new Traffic(url, key, clients, seed)
-  try {
-    await work()
-  } finally {
-    await traffic.stop()
-  }
-  const { answered, broken, slowestMs } = traffic
-  const { lost, doubled } = await compare(url, key, traffic.acknowledged)
-  return { restarts, answered, broken, lost, doubled, slowestMs }
-}
-
-export function holds({ answered, broken, lost, doubled }: Outcome): boolean {
-  return answered > 0 && broken.length === 0 && lost.length === 0 && doubled.length === 0
 }

@@ -4,7 +4,7 @@
 // drill must fail.
 import { ENGINES } from '../harness/engines.ts'
 import { conduct } from './conduct.ts'
-import { serveBesideSlowClients } from './slow.ts'
+import { serveBesideSlowClients } from '../harness/slow.ts'
 
 await conduct({ connections: 600, seconds: 50 }, async ({ folder, seed, plant, counts: { connections, seconds } }) => {
   await using database = await ENGINES[0]!.newEmptyDatabase()

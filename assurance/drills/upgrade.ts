@@ -12,8 +12,10 @@ import { killAll } from '../harness/processes.ts'
 import { say } from '../harness/say.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { CHECKS, HAPROXY, startLoadBalancer } from './load-balancer.ts'
-import { holds, restartAlone, restartBehind } from './restarts.ts'
+import { CHECKS, startLoadBalancer } from './load-balancer.ts'
+import { HAPROXY } from '../harness/proxy-servers.ts'
+import { holds, restartAlone } from '../harness/restart-alone.ts'
+import { restartBehind } from './restarts.ts'
 import { makeServingRole } from './serving-role.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

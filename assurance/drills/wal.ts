@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Clients } from './clients.ts'
+import { Clients } from '../harness/clients.ts'
 import { conduct } from './conduct.ts'
 import { percentile } from '../harness/percentiles.ts'
 import { requirePrograms } from './debian.ts'
@@ -13,7 +13,7 @@ import { createKey, startInstance } from '../harness/instance.ts'
 import { askLivez } from './livez-asker.ts'
 import { summary } from './report.ts'
 import { COMPILER, compileShim } from './shim.ts'
-import { isWhole, stopAndAudit } from './verdict.ts'
+import { isWhole, stopAndAudit } from '../harness/verdict.ts'
 
 const LOG_LIMIT = 64_000_000
 const LOOK_EVERY_MS = 20

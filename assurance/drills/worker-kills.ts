@@ -7,10 +7,10 @@ import { childrenOf } from '../harness/process-tree.ts'
 import { killHard } from '../harness/processes.ts'
 import { RawConnection } from '../harness/raw-http.ts'
 import { until } from '../harness/until.ts'
-import { Clients } from './clients.ts'
-import type { Kills } from './kills.ts'
-import { loseNewest } from './planted-loss.ts'
-import { type Audit, stopAndAudit } from './verdict.ts'
+import { Clients } from '../harness/clients.ts'
+import type { Kills } from '../harness/kills.ts'
+import { loseNewest } from '../harness/planted-loss.ts'
+import { type Audit, stopAndAudit } from '../harness/verdict.ts'
 
 const PATIENCE_MS = 60_000
 const WITNESSES = 24

@@ -56,15 +56,5 @@ function fieldsOf(pid: number): string[] {
 }
 
 export function residentMegabytes(pid: number): number {
-  return megabytes(`/proc/${pid}/status`, 'VmRSS')
-}
-
-/** Returns the proportional set size in megabytes (shared pages count in part), and the part of it that no other process shares. */
-export function memoryOf(pid: number): { pss: number; private: number } {
-  const file = `/proc/${pid}/smaps_rollup`
-  return { pss: megabytes(file, 'Pss'), private: megabytes(file, 'Private_Clean') + megabytes(file, 'Private_Dirty') }
-}
-
-function megabytes(file: string, name: string): number {
-  return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(readFileSync(file, 'utf8'))![1]) / 1024
+  return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024
 }

@@ -1,7 +1,7 @@
-// Some hundred malformed requests; npm run drill fuzz is the long form.
+// Some hundred malformed requests, from a new seed each time.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { fuzz } from '../../assurance/drills/fuzzing.ts'
+import { fuzz } from '../harness/fuzzing/fuzzing.ts'
 import { seeded } from '../../assurance/harness/random.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { folderUntilExit } from '../harness/command.ts'

@@ -1,7 +1,7 @@
 // A hundred slow clients for a moment; npm run drill slow-clients is the long form, and waits for the time limits.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { serveBesideSlowClients } from '../../assurance/drills/slow.ts'
+import { serveBesideSlowClients } from '../../assurance/harness/slow.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { folderUntilExit } from '../harness/command.ts'
 

@@ -49,14 +49,6 @@ export function folderUntilExit(): string {
 /** The end of the last command that was begun in this process. */
 let turn: Promise<unknown> = Promise.resolve()
 
-/** npm run mutants records what the processes of a test reach. */
-const RECORDER = process.env['NODE_OPTIONS']?.includes('/mutants/record.ts') ? process.env['NODE_OPTIONS'] : undefined
-
-function environment(env: Record<string, string>): Record<string, string> {
-  const recorder = RECORDER && { NODE_OPTIONS: [RECORDER, env['NODE_OPTIONS']].join(' ') }
-  return { PATH: SEARCH_PATH, ...env, ...recorder }
-}
-
 /** Whether script(1) of util-linux can give a command a terminal here; that of other systems takes other words. */
 export const hasTerminal = spawnSync('script', ['--version']).stdout?.includes('util-linux')
 
@@ -103,7 +95,7 @@ export class Folder implements AsyncDisposable {
     const [program = '', ...rest] = [...wrap, ...(socket === undefined ? [] : PASS_SOCKET), ...this.#program, ...words]
     const child = spawn(program, rest, {
       cwd: this.path,
-      env: environment({ ...WORKERS, ...this.#env, ...(socket !== undefined && { LISTEN_FDS: '1' }), ...env }),
+      env: { PATH: SEARCH_PATH, ...WORKERS, ...this.#env, ...(socket !== undefined && { LISTEN_FDS: '1' }), ...env },
       stdio: ['pipe', 'pipe', 'pipe', ...(socket === undefined ? [] : [socket])],
     })
     this.#children.push(child)
@@ -117,7 +109,7 @@ export class Folder implements AsyncDisposable {
       ['--quiet', '--return', '--command', `exec ${shellWord(BIN)} ${words}`, '/dev/null'],
       {
         cwd: this.path,
-        env: environment({ TERM: 'xterm', ...env }),
+        env: { PATH: SEARCH_PATH, TERM: 'xterm', ...env },
       },
     )
     this.#children.push(child)

@@ -1,9 +1,9 @@
 // A few kills under load; npm run drill kill-loop is the long form.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { killUnderLoad } from '../../assurance/drills/kills.ts'
+import { killUnderLoad } from '../../assurance/harness/kills.ts'
 import { seeded } from '../../assurance/harness/random.ts'
-import { isWhole } from '../../assurance/drills/verdict.ts'
+import { isWhole } from '../../assurance/harness/verdict.ts'
 import { ENGINES, type TestEngine } from '../../assurance/harness/engines.ts'
 import { folderUntilExit } from '../harness/command.ts'
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import fs from 'node:fs'
-import { rm, stat, writeFile } from 'node:fs/promises'
+import { copyFile, rm, stat, writeFile } from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -43,11 +43,11 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     await assertDiskFailed(served, folder)
     assert.ok(messages(served).includes('exiting; the next start recovers the database'))
     const again = await serve(folder)
-    assert.equal(
-      (await stat(join(folder.path, 'data/petstore.db-wal'))).size,
-      0,
-      'the log was copied before anything is answered',
-    )
+    // Without its log, which chores may write to meanwhile.
+    await copyFile(join(folder.path, 'data/petstore.db'), join(folder.path, 'alone.db'))
+    using alone = new DatabaseSync(join(folder.path, 'alone.db'))
+    const names = alone.prepare('SELECT name FROM pets').all()
+    assert.deepEqual(names.at(0)?.['name'], 'kept', 'the log was copied before anything is answered')
     assert.ok((await list(again.url)).includes('kept'))
   })
 

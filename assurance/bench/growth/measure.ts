@@ -1,5 +1,5 @@
 // Measures calls in rounds. Each round covers all sizes, so that other load on the machine affects all of them alike.
-import { figure } from '../../harness/percentiles.ts'
+import { median } from '../../harness/percentiles.ts'
 import type { Pet, PetStatus } from '../../../src/contract/pets.ts'
 import { type GrownStore, PENDING_EVERY, pet, SOLD_SHARE } from './databases.ts'
 
@@ -16,7 +16,6 @@ export interface Measured {
 }
 
 export interface EngineGrowth {
-  engine: string
   version: string
   sizes: readonly number[]
   measures: Measured[]
@@ -103,8 +102,8 @@ async function measureOne(
     name,
     kind,
     rounds: times.length,
-    microseconds: stores.map((_, index) => rounded(figure(times.map((row) => row[index]!)).median)),
-    ratio: stores.map((_, index) => rounded(figure(times.map((row) => row[index]! / row[0]!)).median)),
+    microseconds: stores.map((_, index) => rounded(median(times.map((row) => row[index]!)))),
+    ratio: stores.map((_, index) => rounded(median(times.map((row) => row[index]! / row[0]!)))),
   }
 }
 

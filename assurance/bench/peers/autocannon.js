@@ -1,8 +1,7 @@
 // Runs autocannon, if wrk is not installed, with the same settings; prints the measurements as one line of JSON.
 import autocannon from 'autocannon'
 
-const { base, method, path, key, body, seconds, connections, firstCursor, animals } = JSON.parse(process.argv[2])
-let count = firstCursor
+const { base, method, path, key, body, seconds, connections, animals } = JSON.parse(process.argv[2])
 
 function cursor(id) {
   const bytes = Buffer.alloc(9, 1)
@@ -11,7 +10,7 @@ function cursor(id) {
 }
 
 const random = () => 1 + Math.floor(Math.random() * animals)
-const values = { cursor: () => cursor((count += 1)), id: random, page: () => cursor(random()) }
+const values = { id: random, page: () => cursor(random()) }
 const nextPath = () => path.replace(/{(\w+)}/, (_, name) => values[name]())
 
 /** Of a GET with a body, each tenth request is a POST. */

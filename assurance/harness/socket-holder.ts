@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
-import { MAIN } from '../harness/instance.ts'
+import { MAIN } from './instance.ts'
 
 const server = createServer().listen(0, '127.0.0.1')
 await once(server, 'listening')

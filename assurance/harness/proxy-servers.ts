@@ -2,14 +2,14 @@
 // replaced.
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { deployedFor } from '../harness/deployed.ts'
-import { freePort } from '../harness/free-port.ts'
-import { keptIn, start } from '../harness/processes.ts'
-import { until } from '../harness/until.ts'
+import { deployedFor } from './deployed.ts'
+import { freePort } from './free-port.ts'
+import { keptIn, start } from './processes.ts'
+import { until } from './until.ts'
 import { CADDY, startCaddy } from './caddy.ts'
-import { HAPROXY } from './load-balancer.ts'
 
 const NGINX = '/usr/sbin/nginx'
+export const HAPROXY = '/usr/sbin/haproxy'
 
 export const PROGRAMS = { nginx: NGINX, HAProxy: HAPROXY, Caddy: CADDY }
 export const PACKAGES = ['nginx-light', 'haproxy', 'caddy']

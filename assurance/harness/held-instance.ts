@@ -3,9 +3,9 @@ import type { ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { settings } from '../harness/instance.ts'
-import { start } from '../harness/processes.ts'
-import { until } from '../harness/until.ts'
+import { settings } from './instance.ts'
+import { start } from './processes.ts'
+import { until } from './until.ts'
 
 const HOLDER = fileURLToPath(new URL('socket-holder.ts', import.meta.url))
 

@@ -1,10 +1,10 @@
 // Starts Caddy in front of the instances, with the Caddyfile of deploy/.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { deployedFor } from '../harness/deployed.ts'
-import { freePort } from '../harness/free-port.ts'
-import { keptIn, start } from '../harness/processes.ts'
-import { until } from '../harness/until.ts'
+import { deployedFor } from './deployed.ts'
+import { freePort } from './free-port.ts'
+import { keptIn, start } from './processes.ts'
+import { until } from './until.ts'
 
 export const CADDY = '/usr/bin/caddy'
 
