@@ -1,7 +1,7 @@
 // The list at the end of `npm test` (slowest.ts), of a real run.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtempDisposable, readFile, writeFile } from 'node:fs/promises'
+import { mkdtempDisposable, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { it } from 'node:test'
@@ -37,11 +37,4 @@ it('A run ends with its ten slowest tests, the slowest first, and its slowest fi
     seconds.toSorted((one, other) => other - one),
   )
   assert.match(files, /^ +\d+\.\d s  some\.test\.mjs\n/m)
-})
-
-it('npm test prints it', async () => {
-  const { scripts } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
-    scripts: { test: string }
-  }
-  assert.match(scripts.test, /--test-reporter=\.\/test\/run\/slowest\.ts/)
 })

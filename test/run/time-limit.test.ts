@@ -1,7 +1,7 @@
-// No test file can hang a run: the limit of time-limit.ts, and that every script that runs tests has it.
+// No test file can hang a run: the limit of time-limit.ts.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -48,15 +48,5 @@ describe('A test file', { concurrency: true }, () => {
   it('that ends in time passes', async () => {
     const { code, stdout, stderr } = await runFile(`test('passes', () => {})`, ['--test-timeout=60000'])
     assert.equal(code, 0, stdout + stderr)
-  })
-
-  it('has its time limit in every script that runs tests', async () => {
-    const { scripts } = JSON.parse(await readFile(new URL('../../package.json', import.meta.url), 'utf8')) as {
-      scripts: Record<string, string>
-    }
-    const running = Object.entries(scripts).filter(([, script]) => script.includes('node --test '))
-    assert.ok(running.length >= 3)
-    for (const [name, script] of running)
-      assert.match(script, / --import \.\/test\/run\/time-limit\.ts --test-timeout=\d+ .*--test-global-setup=/, name)
   })
 })
