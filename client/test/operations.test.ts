@@ -1,7 +1,7 @@
 // The operations, exact integers, paging, deprecations and errors: with answers of the test, and against the real service.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { describeService, type Petstore as Service, startPetstore } from '../../test/harness/harness.ts'
+import { describeOnSqlite, type Petstore as Service, startPetstore } from '../../test/harness/harness.ts'
 import { sqlite } from '../../assurance/harness/engines.ts'
 import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { kindOf } from '../../src/store/records.ts'
@@ -241,7 +241,7 @@ describe('A fetch of the caller', () => {
   })
 })
 
-describeService(
+describeOnSqlite(
   'The client',
   (service) => {
     it('adds an animal, and finds it by list and get, digit for digit', async () => {

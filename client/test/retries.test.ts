@@ -5,7 +5,7 @@ import { Folder, makeKey, serve } from '../../test/harness/command.ts'
 import { startCuttingProxy } from '../../test/harness/cutting-proxy.ts'
 import { sqlite } from '../../assurance/harness/engines.ts'
 import { freePort } from '../../assurance/harness/free-port.ts'
-import { countPets, describeService } from '../../test/harness/harness.ts'
+import { countPets, describeOnSqlite } from '../../test/harness/harness.ts'
 import { type CreatePetOptions, type Pet, Petstore } from '../src/petstore.ts'
 import { OPERATIONS } from '../src/contract.ts'
 import { type OperationId, type PetstoreError } from '../src/petstore.ts'
@@ -14,7 +14,7 @@ import { KEY, newClient, PET, type Respond, sending, startOddServer, unavailable
 
 const REX = { name: 'Rex', categoryId: 3 }
 
-describeService(
+describeOnSqlite(
   'A client of the service',
   (service) => {
     /** The first attempt asks for a failure that staging rehearses. */

@@ -1,9 +1,9 @@
 // Conditional requests: ETag, If-None-Match and what a cache may keep.
 import assert from 'node:assert/strict'
 import { before, it } from 'node:test'
-import { describeService } from '../harness/harness.ts'
+import { describeOnSqlite } from '../harness/harness.ts'
 
-describeService('Conditional requests', (service) => {
+describeOnSqlite('Conditional requests', (service) => {
   let id: string
   before(async () => {
     id = /"id":(\d+)/.exec(await (await service().add({ name: 'Rex', categoryId: 1 })).text())![1]!

@@ -8,7 +8,7 @@ import {
   callExample,
   restoreExample,
   countPets,
-  describeService,
+  describeOnSqlite,
   expectError,
   makeKey,
   sharePetstore,
@@ -21,7 +21,7 @@ import { isValid, type JsonSchema } from '../harness/openapi-document.ts'
 const INT64_MAX = '9223372036854775807'
 const DOCUMENT = { components: { schemas: {} } } as never
 
-describeService('An agent', (service) => {
+describeOnSqlite('An agent', (service) => {
   for (const [mode, revision] of Object.entries(REVISIONS)) {
     it(`lists and adds animals, page by page, by the revision ${revision}`, async () => {
       await using agent = await Agent.connect(service(), mode as keyof typeof REVISIONS)

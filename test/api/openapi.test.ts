@@ -14,7 +14,7 @@ import { examplePath, type Operation, OPERATIONS } from '../../src/contract/oper
 import { exampleNewPet, FIELD_NAMES } from '../../src/contract/pets.ts'
 import type { PageCall } from '../../src/http/call/call.ts'
 import { createOpenapiRoute } from '../../src/http/pages.ts'
-import { describeService, restoreExample, headerNames, type Petstore, startPetstore } from '../harness/harness.ts'
+import { describeOnSqlite, describeService, restoreExample, headerNames, type Petstore, startPetstore } from '../harness/harness.ts'
 import {
   assertDescribed,
   codePoint,
@@ -101,7 +101,7 @@ function toPair({ name, value }: { name: string; value: string }): [string, stri
   return [name, value]
 }
 
-describeService('The document', (service) => {
+describeOnSqlite('The document', (service) => {
   let document: Document
   before(async () => {
     document = await documentOf(service())

@@ -7,12 +7,12 @@ import type { OperationCall } from '../../src/http/call/call.ts'
 import { rehearse } from '../../src/http/operations/rehearse.ts'
 import { list, RawConnection } from '../../assurance/harness/raw-http.ts'
 import { until } from '../../assurance/harness/until.ts'
-import { countPets, describeService, expectError, startPetstore } from '../harness/harness.ts'
+import { countPets, describeOnSqlite, expectError, startPetstore } from '../harness/harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 const asking = (what: string) => ({ 'Petstore-Rehearse': what })
 
-describeService('A rehearsed failure', (service) => {
+describeOnSqlite('A rehearsed failure', (service) => {
   it('is a 503 or a 429 with Retry-After, and nothing is done', async () => {
     const before = await countPets(service())
     for (const [what, code] of [

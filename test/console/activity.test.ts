@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { ERRORS } from '../../src/contract/errors.ts'
 import { createKey, signedIn, signedInAs, withKey } from '../harness/console-client.ts'
-import { describeService, makeKey, PASSWORD } from '../harness/harness.ts'
+import { describeOnSqlite, makeKey, PASSWORD } from '../harness/harness.ts'
 
 const DAY_MS = 86_400_000
 const clock = { now: Date.UTC(2027, 0, 1, 12) }
@@ -12,7 +12,7 @@ const clock = { now: Date.UTC(2027, 0, 1, 12) }
 const chartIn = (body: string) => /class="bars"[^>]*aria-label="([^"]*)"/.exec(body)?.[1]
 const codesIn = (body: string) => [...body.matchAll(/<a href="\/docs\/errors#(\w+)">/g)].map(([, code]) => code)
 
-describeService(
+describeOnSqlite(
   'The use of keys in the console',
   (service) => {
     const open = async (path: string) => (await (await signedIn(service())).get(path)).body

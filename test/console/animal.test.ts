@@ -6,7 +6,7 @@ import { encodeCursor } from '../../src/contract/list-query.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
 import { type ConsoleClient, hiddenIn, inWords, signedIn, signedInAs, wordsOf } from '../harness/console-client.ts'
-import { countPets, describeService, type Petstore } from '../harness/harness.ts'
+import { countPets, describeOnSqlite, type Petstore } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -17,7 +17,7 @@ async function addTo({ store }: Petstore, pet: Partial<NewPet> = {}, addition?: 
   return created.outcome === 'created' ? created.pet.id : 0n
 }
 
-describeService('An animal in the console', (service) => {
+describeOnSqlite('An animal in the console', (service) => {
   it('has a page that can change its name, category and status, and the API shows it at once', async () => {
     const id = await addTo(service())
     const client = await signedIn(service())
@@ -216,7 +216,7 @@ describeService('An animal in the console', (service) => {
   })
 })
 
-describeService('The next step of an animal', (service) => {
+describeOnSqlite('The next step of an animal', (service) => {
   const stepOf = (id: bigint) => `/animals/${id}/status`
   const statusOf = async (id: bigint) => (await service().store.pets.get(id))?.status
   /** Takes the step that the list offers; resolves with the list that follows, and the Undo that it offers. */
@@ -435,7 +435,7 @@ describeService('The next step of an animal', (service) => {
   })
 })
 
-describeService('Animals that are added one after the other', (service) => {
+describeOnSqlite('Animals that are added one after the other', (service) => {
   const addOne = async (client: ConsoleClient, page: string, fields: Record<string, string>) => {
     const action = page.split('&')[0]!
     const { location } = await client.submit(page, action, { ...fields, next: 'another' })

@@ -6,7 +6,7 @@ import { CategoryNames } from '../../src/contract/category-name.ts'
 import { describePet } from '../../src/contract/pet-words.ts'
 import { aboutPet, type PetData } from '../../src/store/account-store.ts'
 import { ConsoleClient, inWords, signedIn, signedInAs, signedInManager, wordsOf } from '../harness/console-client.ts'
-import { describeService, PASSWORD } from '../harness/harness.ts'
+import { describeOnSqlite, PASSWORD } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
 const PAGE = '/animals/changes'
@@ -19,7 +19,7 @@ function entriesIn(body: string): string[] {
 
 const olderIn = (body: string) => /rel="next" href="([^"]*)"/.exec(body)?.[1]?.replaceAll('&amp;', '&')
 
-describeService('Recent changes', (service) => {
+describeOnSqlite('Recent changes', (service) => {
   it('say that there are none, in a store without animals', async () => {
     assert.match((await (await signedIn(service())).get(PAGE)).body, /No changes/)
   })
@@ -141,7 +141,7 @@ describeService('Recent changes', (service) => {
   })
 })
 
-describeService('The history of an animal', (service) => {
+describeOnSqlite('The history of an animal', (service) => {
   const FORGED = 'Rex; Status: Available → Sold; "; Status: Available → Sold; x'
 
   it('shows the former name before the new one, also of names that are written from right to left', async () => {
@@ -177,7 +177,7 @@ describeService('The history of an animal', (service) => {
   })
 })
 
-describeService('Recent changes by day', (service) => {
+describeOnSqlite('Recent changes by day', (service) => {
   it('stand under their day, in their order, each with a mark for what it means', async () => {
     const { store, account } = service()
     const client = await signedIn(service())

@@ -13,7 +13,7 @@ import {
   OPEN_PAGES,
   signedInManager,
 } from '../harness/console-client.ts'
-import { describeService, makeAccount, PASSWORD } from '../harness/harness.ts'
+import { describeOnSqlite, makeAccount, PASSWORD } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
 interface Form {
@@ -39,7 +39,7 @@ const routeOf = ({ action }: Form) =>
     return method === 'POST' && pattern.test(action.split('?')[0]!)
   })
 
-describeService('Every form of the console', (service) => {
+describeOnSqlite('Every form of the console', (service) => {
   let manager: ConsoleClient
   let stranger: ConsoleClient
   let forms: (Form & { client: ConsoleClient })[]

@@ -11,11 +11,11 @@ import {
   signedInAs,
   withKey,
 } from '../harness/console-client.ts'
-import { countPets, describeService, makeKey, PASSWORD, startPetstore } from '../harness/harness.ts'
+import { countPets, describeOnSqlite, makeKey, PASSWORD, startPetstore } from '../harness/harness.ts'
 
 const NEW = '/animals/new'
 
-describeService('The forms of the console', (service) => {
+describeOnSqlite('The forms of the console', (service) => {
   const addRex = async () => {
     await service().store.pets.createMany([{ name: 'Rex', categoryId: 1n, status: 'sold' }])
     return (await service().store.pets.list({ limit: 1 }))[0]!.id

@@ -17,7 +17,7 @@ import {
   signedInAs,
   unescaped,
 } from '../harness/console-client.ts'
-import { describeService, type Petstore, startPetstore } from '../harness/harness.ts'
+import { describeOnSqlite, type Petstore, startPetstore } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
 const PAGE = '/animals/import'
@@ -46,7 +46,7 @@ const namesIn = async ({ store }: Petstore) =>
 const csv = (rows: readonly string[]) => `name,category,status\n${rows.join('\n')}\n`
 const numbered = (count: number) => csv(Array.from({ length: count }, (_, index) => `Rex ${index},3,`))
 
-describeService('Bringing in a file', (service) => {
+describeOnSqlite('Bringing in a file', (service) => {
   it('shows what would be added, creates the categories that were ticked, adds, and names who did it', async () => {
     const person = await signedIn(service())
     const before = await namesIn(service())

@@ -4,12 +4,12 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type NewPet, PET_STATUSES, type PetStatus } from '../../src/contract/pets.ts'
 import { type ConsoleClient, hiddenIn, signedIn, signedInAs, signedInManager } from '../harness/console-client.ts'
-import { describeService } from '../harness/harness.ts'
+import { describeOnSqlite } from '../harness/harness.ts'
 
 const PATH = '/animals/many'
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 
-describeService('Many animals at once', (service) => {
+describeOnSqlite('Many animals at once', (service) => {
   const addAll = async (pets: readonly Partial<NewPet>[]) => {
     const created = await Promise.all(pets.map((pet) => service().store.pets.create({ ...rex, ...pet })))
     return created.map((each) => ('pet' in each ? each.pet.id : 0n))

@@ -5,10 +5,10 @@ import { beforeEach, it } from 'node:test'
 import { asTexts, otherPet as rex, samplePet } from '../../assurance/harness/sample-pet.ts'
 import { FIELD_NAMES, type FieldName, type NewPet, type Pet } from '../../src/contract/pets.ts'
 import { type Answered, type ConsoleClient, hiddenIn, signedIn, signedInAs } from '../harness/console-client.ts'
-import { describeService, PASSWORD } from '../harness/harness.ts'
+import { describeOnSqlite, PASSWORD } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
-describeService('Two people who edit one animal', (service) => {
+describeOnSqlite('Two people who edit one animal', (service) => {
   let path: string
   let id: bigint
   let one: ConsoleClient

@@ -18,7 +18,7 @@ import {
   signedInManager,
 } from '../harness/console-client.ts'
 import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
-import { describeService, makeAccount, PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
+import { describeOnSqlite, makeAccount, PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
 const SQLITE = ENGINES[0]!
@@ -41,7 +41,7 @@ const FILE_TYPES: Record<string, string> = {
   svg: 'image/svg+xml',
 }
 
-describeService('The pages of the console', (service) => {
+describeOnSqlite('The pages of the console', (service) => {
   describe('every page', () => {
     it('carries the headers that keep it to itself, and a Request-Id, as every redirect, file and download does', async () => {
       const client = await signedIn(service())

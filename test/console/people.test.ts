@@ -7,7 +7,7 @@ import type { Role } from '../../src/store/account-store.ts'
 import { LINKS_BY_ADDRESS } from '../../src/accounts/throttle.ts'
 import { ConsoleClient, hiddenIn, signedInAs, signedInManager, withKey } from '../harness/console-client.ts'
 import {
-  describeService,
+  describeOnSqlite,
   expectError,
   makeAccount,
   makeKey,
@@ -39,7 +39,7 @@ const join = (client: ConsoleClient, link: string, email: string) =>
 const visitor = ({ url }: Petstore) => new ConsoleClient(url)
 const GONE = /<h1>This link does not work<\/h1>\s*<p>.*Ask a manager of this store for another\./
 
-describeService('A manager', (service) => {
+describeOnSqlite('A manager', (service) => {
   it('sees who has an account, since when, last seen and in which role; a member does not see the page in the menu', async () => {
     const manager = await signedInManager(service())
     const member = await signedInAs(service(), 'seen@example.com')
@@ -340,7 +340,7 @@ describeService('A manager', (service) => {
   })
 })
 
-describeService(
+describeOnSqlite(
   'An invitation',
   (service) => {
     it('creates one account where sign-up is closed, also when it is used twice at once', async () => {
@@ -385,7 +385,7 @@ describeService(
   { env: { PETSTORE_SIGNUP: 'closed' } },
 )
 
-describeService('A link for a new password', (service) => {
+describeOnSqlite('A link for a new password', (service) => {
   it('sets it once, ends the sessions of that person, and voids their other links', async () => {
     const manager = await signedInManager(service())
     const person = await makeAccount(service(), 'forgot@example.com')

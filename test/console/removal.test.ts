@@ -6,7 +6,7 @@ import { barePet } from '../../assurance/harness/sample-pet.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
 import { inWords, signedInAs, signedInManager, wordsOf } from '../harness/console-client.ts'
-import { describeService, expectError, type Petstore } from '../harness/harness.ts'
+import { describeOnSqlite, expectError, type Petstore } from '../harness/harness.ts'
 import { event as sampleEvent } from '../harness/sample-rows.ts'
 
 const MANY = '/animals/many'
@@ -19,7 +19,7 @@ async function add({ store }: Petstore, addition?: Addition): Promise<bigint> {
   return created.pet.id
 }
 
-describeService('An animal that was entered by mistake', (service) => {
+describeOnSqlite('An animal that was entered by mistake', (service) => {
   it('is removed by a manager after a page that names it, and is confirmed on the list where they were', async () => {
     const id = await add(service())
     const manager = await signedInManager(service())

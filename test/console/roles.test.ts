@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ROUTES } from '../../src/console/console.ts'
 import { ConsoleClient, hiddenIn, signedInAs, signedInManager } from '../harness/console-client.ts'
-import { describeService } from '../harness/harness.ts'
+import { describeOnSqlite } from '../harness/harness.ts'
 
 /** A new page or form needs a decision here. */
 const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
@@ -80,7 +80,7 @@ describe('Every page and form of the console', () => {
   })
 })
 
-describeService('The pages and forms of the console', (service) => {
+describeOnSqlite('The pages and forms of the console', (service) => {
   /** Sends a request with the CSRF token of the client; for a form, as the page of the sign-out has it. */
   async function answerTo(client: ConsoleClient, route: string) {
     const [method, path = ''] = route.replaceAll(/\{\w+\}/g, '1').split(' ')

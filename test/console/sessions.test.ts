@@ -8,7 +8,7 @@ import { until } from '../../assurance/harness/until.ts'
 import { ConsoleClient, hiddenIn, MEMBER_PAGES, signedIn, signedInAs, withKey } from '../harness/console-client.ts'
 import { cpuTime } from '../harness/cpu-time.ts'
 import { ENGINES } from '../../assurance/harness/engines.ts'
-import { describeService, makeCostlyAccount, PASSWORD, startPetstore } from '../harness/harness.ts'
+import { describeOnSqlite, makeCostlyAccount, PASSWORD, startPetstore } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 import { WORKERS } from '../run/with-workers.ts'
 
@@ -17,7 +17,7 @@ const clock = { now: Date.now() }
 /** Workers have their own clocks, which a test can't set, and take their own time of the processor. */
 const ONE_PROCESS = { skip: 'PETSTORE_WORKERS' in WORKERS }
 
-describeService(
+describeOnSqlite(
   'Who is signed in at the console',
   (service) => {
     const visitor = () => new ConsoleClient(service().url)

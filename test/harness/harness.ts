@@ -188,6 +188,11 @@ export function describeService(
   }
 }
 
+/** The same on SQLite alone: for what an engine has no part in, such as the words of pages, forms, cookies and framing. */
+export function describeOnSqlite(title: string, cases: (service: () => Petstore) => void, options?: PetstoreOptions) {
+  describeService(title, cases, { ...options, engine: ENGINES[0]! })
+}
+
 /** One running service for the cases of the group that this is called in, on SQLite unless an engine is given. */
 export function sharePetstore(options: PetstoreOptions = {}): () => Petstore {
   let petstore: Petstore

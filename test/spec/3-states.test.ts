@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { PET_STATUSES } from '../../src/contract/pets.ts'
-import { allowedAt, describeService, expectError } from '../harness/harness.ts'
+import { allowedAt, describeOnSqlite, expectError } from '../harness/harness.ts'
 
-describeService('3. States', (service) => {
+describeOnSqlite('3. States', (service) => {
   for (const status of PET_STATUSES) {
     it(`lets an animal start as ${status}, and stay so`, async () => {
       const made = await (await service().add({ name: 'Rex', categoryId: 1, status })).text()

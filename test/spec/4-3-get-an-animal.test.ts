@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ENGINES } from '../../assurance/harness/engines.ts'
 import { expectRawError, RawConnection } from '../../assurance/harness/raw-http.ts'
-import { describeService, expectError, startPetstore } from '../harness/harness.ts'
+import { describeOnSqlite, expectError, startPetstore } from '../harness/harness.ts'
 
 const SUNSET = Date.UTC(2030, 11, 5)
 
@@ -15,7 +15,7 @@ function assertDeprecated({ headers }: { headers: { get(name: string): string | 
   assert.match(link, /<\/v1\/pets\?status=available>; rel="successor-version"/)
 }
 
-describeService('4.3 Get an animal', (service) => {
+describeOnSqlite('4.3 Get an animal', (service) => {
   const addRex = async () => {
     const text = await (await service().add({ name: 'Rex', categoryId: 1 })).text()
     return { text, id: /"id":(\d+)/.exec(text)![1]! }

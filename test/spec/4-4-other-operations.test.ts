@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { METHODS } from 'node:http'
 import { describe, it } from 'node:test'
 import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
-import { allowedAt, describeService, expectError, startPetstore } from '../harness/harness.ts'
+import { allowedAt, describeOnSqlite, expectError, startPetstore } from '../harness/harness.ts'
 import { RawConnection } from '../../assurance/harness/raw-http.ts'
 
 /** As the 404 of another path names them. */
@@ -12,7 +12,7 @@ const ADDRESSES = [...new Set(OPERATIONS.map(({ path }) => `/v1${path}`))].join(
 /** fetch sends no CONNECT and no TRACE; framing.test.ts does. */
 const SENDABLE = METHODS.filter((method) => !['CONNECT', 'TRACE'].includes(method))
 
-describeService('4.4 Other operations', (service) => {
+describeOnSqlite('4.4 Other operations', (service) => {
   for (const [path, allow] of Object.entries({
     ...Object.fromEntries(OPERATIONS.map((operation) => [`/v1${examplePath(operation)}`, allowedAt(operation.path)])),
     '/livez': 'GET, HEAD, OPTIONS',

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { Keyring } from '../../src/accounts/api-keys.ts'
 import { ERRORS } from '../../src/contract/errors.ts'
-import { describeService, expectError, startPetstore } from '../harness/harness.ts'
+import { describeOnSqlite, expectError, startPetstore } from '../harness/harness.ts'
 
 describe('7. The error codes', () => {
   it('are snake_case, with cause and fix in sentences, and a 4xx or 5xx status', () => {
@@ -15,7 +15,7 @@ describe('7. The error codes', () => {
   })
 })
 
-describeService('7. Errors', (service) => {
+describeOnSqlite('7. Errors', (service) => {
   const send = (path: string, init: RequestInit = {}) => fetch(service().url + path, init)
 
   it('are the Error body with status repeated: 400, 401, 404, 405, 413', async () => {
