@@ -50,11 +50,6 @@ describe("The client's contract", () => {
     }
   })
 
-  it('lists the error codes of the service', () => {
-    const codes = Array.from(read('contract.ts').matchAll(/^ {2}\| '(\w+)'$/gm), ([, code = '']) => code)
-    assert.deepEqual(codes.toSorted(), Object.keys(ERRORS).toSorted())
-  })
-
   it('gives every error of the service the class of its status', () => {
     const CLASSES = { 401: AuthenticationError, 404: NotFoundError, 429: RateLimitError } as Record<number, unknown>
     for (const [code, { status }] of Object.entries(ERRORS)) {

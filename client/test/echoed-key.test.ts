@@ -112,7 +112,7 @@ describe('The API key', () => {
           assert.notEqual(outputs.length, 0)
           for (const output of outputs) assertNoKey(output)
         }),
-        { numRuns: 30 },
+        { numRuns: 10 },
       )
     })
   }
@@ -154,7 +154,7 @@ describe('The API key', () => {
           assert.ok(error instanceof NetworkError)
           assertNoKey(error)
         }),
-        { numRuns: 30 },
+        { numRuns: 10 },
       )
     })
   }

@@ -4,9 +4,8 @@ import { after, describe, it } from 'node:test'
 import { FieldProblem } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { openStore } from '../store/opening/open-store.ts'
-import { isTooLongToSignIn, KEY_EXISTS } from './account-problems.ts'
+import { isTooLongToSignIn } from './account-problems.ts'
 import { Accounts, type MadeKey } from './accounts.ts'
-import { redacted } from './api-keys.ts'
 
 const PASSWORD = 'correct horse battery'
 const store = await openStore({ engine: 'sqlite', path: ':memory:' })
@@ -44,25 +43,6 @@ describe('accounts', () => {
     assert.ok(isTooLongToSignIn(email, `${password}x`))
   })
 
-  it('name the field of a problem, so that the form can show it there', async () => {
-    const account = await newAccount('fields@example.com')
-    const fieldOf = async (outcome: Promise<unknown>) => {
-      const problem = await outcome
-      return problem instanceof FieldProblem ? problem.field : undefined
-    }
-    const create = (email: string, password: string) => fieldOf(accounts.create(email, password, 'console'))
-    assert.equal(await create('fields', PASSWORD), 'email')
-    assert.equal(await create('new@example.com', 'short'), 'password')
-    assert.equal(await create(account.email, PASSWORD), 'email')
-    const createKey = (name: string, expiresAt?: number) =>
-      fieldOf(accounts.createKey(account, name, expiresAt, 'console'))
-    assert.deepEqual([await createKey(' '), await createKey('late', now)], ['name', 'expires'])
-    const change = (password: string) => fieldOf(accounts.changePassword(account, password, 'console'))
-    assert.equal(await change('short'), 'password')
-    assert.equal(await change('another long password'), undefined)
-    assert.equal(await change('a third long password'), 'current', 'it was the password before')
-  })
-
   it('have an address of the form name@host, and a message quotes the beginning of any other', async () => {
     const wrong = [
       '',
@@ -98,17 +78,6 @@ describe('accounts', () => {
       assert.ok((await create(name)) instanceof FieldProblem, name)
   })
 
-  it('show the last four characters of a key, and create one for a form that is sent twice', async () => {
-    const account = await newAccount('forms@example.com')
-    const create = () => accounts.createKey(account, 'laptop', undefined, 'console', 'the form')
-    const made = await create()
-    assert.ok(!(made instanceof FieldProblem))
-    assert.equal(made.key.lastFour, made.secret.slice(-4))
-    assert.equal(redacted(made.key), `pets_test_…${made.secret.slice(-4)}`)
-    assert.equal(await create(), KEY_EXISTS)
-    assert.deepEqual(await actionsOf(account), ['key.created', 'account.created'])
-  })
-
   it('keep a key that is renamed to its own name, or to none, as it was, without an event', async () => {
     const account = await newAccount('same@example.com')
     const made = await newKey(account)
@@ -116,17 +85,6 @@ describe('accounts', () => {
     assert.ok((await accounts.renameKey(made.key, ' ', 'console')) instanceof FieldProblem)
     assert.deepEqual(await actionsOf(account), ['key.created', 'account.created'])
     assert.equal((await store.accounts.keyById(made.key.id))?.name, 'laptop')
-  })
-
-  it('revoke a key once, and say so to who revokes it again', async () => {
-    const account = await newAccount('revokes@example.com')
-    const made = await newKey(account)
-    revocations = 0
-    assert.equal(await accounts.revokeKey(made.key, 'console'), true)
-    assert.equal(await accounts.revokeKey(made.key, 'command line'), false)
-    assert.equal(revocations, 2, 'no process may remember a key that was revoked elsewhere a moment ago')
-    const [last] = await store.accounts.auditTrail(account.id, 1)
-    assert.deepEqual([last?.action, last?.via], ['key.revoked', 'console'])
   })
 
   it('date each change with its own time, also a key and its end', async () => {
@@ -142,14 +100,6 @@ describe('accounts', () => {
       (await store.accounts.auditTrail(account.id, 10)).map(({ at }) => at),
       [3000, 2000, 1000],
     )
-  })
-
-  it('are removed once, and their keys forgotten also by who removes them again', async () => {
-    const account = await newAccount('removed@example.com')
-    revocations = 0
-    for (let times = 0; times < 2; times += 1) await accounts.remove(account, 'console')
-    assert.equal(revocations, 2, 'no process may remember the keys of an account that was removed elsewhere')
-    assert.deepEqual(await actionsOf(account), ['account.removed', 'account.created'])
   })
 
   it('are neither created, changed nor signed in for a client that has left', async () => {

@@ -5,15 +5,7 @@ import { readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import {
-  HASHES_WAITING,
-  hashPassword,
-  HashQueue,
-  PASSWORD_MIN_LENGTH,
-  passwordProblem,
-  TooManyHashes,
-  verifyPassword,
-} from './passwords.ts'
+import { hashPassword, HashQueue, PASSWORD_MIN_LENGTH, passwordProblem, verifyPassword } from './passwords.ts'
 
 describe('A password', () => {
   it('is stored as argon2id with 19 MiB and 2 passes, salted', async () => {
@@ -123,37 +115,6 @@ describe('the queue of password hashes', () => {
         }),
       ),
     )
-  })
-
-  it('refuses one more when it is full, and takes it when there is room again', async () => {
-    const { run, endNext } = startQueue()
-    const all = Array.from({ length: 2 + HASHES_WAITING }, (_, nth) => run(nth))
-    await assert.rejects(run(-1), TooManyHashes)
-    await endNext()
-    all.push(run(100))
-    for (let left = all.length; left > 0; left -= 1) await endNext()
-    await Promise.all(all)
-  })
-
-  it('skips a client that has left, whose place is free at once', async () => {
-    const { run, started, endNext } = startQueue()
-    const leave = new AbortController()
-    const left = new Error('the client left')
-    const running = Promise.all([run(1, leave.signal), run(2, leave.signal)])
-    const refused = Promise.allSettled(Array.from({ length: HASHES_WAITING }, () => run(3, leave.signal)))
-    leave.abort(left)
-    assert.deepEqual(
-      new Set((await refused).map((result) => result.status === 'rejected' && result.reason)),
-      new Set([left]),
-    )
-    await assert.rejects(run(3, leave.signal), left)
-    const stays = run(1000)
-    await endNext()
-    assert.deepEqual(started, [1, 2, 1000])
-    await endNext()
-    assert.deepEqual(await running, [1, 2], 'what has begun is finished')
-    await endNext()
-    assert.equal(await stays, 1000)
   })
 
   it('goes on after one that failed', async () => {

@@ -6,7 +6,6 @@ import {
   addressGroup,
   type TryLimit,
   createThrottles,
-  PASSWORD_BY_SESSION,
   SIGN_IN_BY_ACCOUNT,
   SIGN_IN_BY_ACCOUNT_AND_ADDRESS,
   SIGN_IN_BY_ADDRESS,
@@ -163,14 +162,6 @@ describe('tries at a password', () => {
     assert.ok(read('SECURITY.md').includes(promised), promised)
   })
 
-  it('are refused by account and address together, and another address is not locked out', () => {
-    const tries = newTries()
-    guess(tries, SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries, 'you@example.com', address(1))
-    assert.equal(tries.takeTry({ email: 'YOU@example.com', address: address(1) }), WAIT_MS)
-    assert.equal(tries.takeTry({ email: 'you@example.com', address: address(2) }), 0)
-    assert.equal(tries.takeTry({ email: 'other@example.com', address: address(1) }), 0)
-  })
-
   it('at one account from many addresses are refused by a looser cap', () => {
     const tries = newTries()
     const each = SIGN_IN_BY_ACCOUNT_AND_ADDRESS.tries
@@ -178,16 +169,6 @@ describe('tries at a password', () => {
       guess(tries, each, 'you@example.com', address(index))
     assert.equal(tries.takeTry({ email: 'you@example.com', address: address(200) }), WAIT_MS)
     assert.equal(tries.takeTry({ email: 'other@example.com', address: address(200) }), 0)
-  })
-
-  it('from an address that is refused count against no account, so that it can lock out none', () => {
-    const tries = newTries()
-    for (let index = 0; index < SIGN_IN_BY_ADDRESS.tries; index += 1)
-      guess(tries, 1, `guess${index}@example.com`, address(1))
-    for (let time = 0; time < SIGN_IN_BY_ACCOUNT.tries; time += 1) {
-      assert.equal(tries.takeTry({ email: 'you@example.com', address: address(1) }), WAIT_MS)
-    }
-    assert.equal(tries.takeTry({ email: 'you@example.com', address: address(2) }), 0)
   })
 
   it('at an account that is refused do not count against the address', () => {
@@ -215,17 +196,6 @@ describe('tries at a password', () => {
     assert.equal(tries.takeTry({ email: 'other@example.com', address: address(1) }), WAIT_MS)
   })
 
-  it('that are right never use up the tries at an account, nor those of a session', () => {
-    const tries = newTries()
-    const you = { email: 'you@example.com', address: address(1) }
-    for (let time = 0; time < 2 * SIGN_IN_BY_ACCOUNT.tries; time += 1) {
-      for (const trier of [you, { session: 'token' }]) {
-        assert.equal(tries.takeTry(trier), 0)
-        tries.passwordWasRight(trier)
-      }
-    }
-  })
-
   it('and sign-ups count together where they come from one IPv6 network of 64 bits', () => {
     const tries = newTries()
     const [network, other] = ['2001:db8:1:2', '2001:db8:1:3']
@@ -239,15 +209,6 @@ describe('tries at a password', () => {
       assert.equal(tries.takeTry({ signUp: `${network}::${index}` }), 0)
     assert.equal(tries.takeTry({ signUp: `${network}::ffff` }), SIGN_UP_BY_ADDRESS.withinMs)
     assert.equal(tries.takeTry({ signUp: `${other}::1` }), 0)
-  })
-
-  it('that were not made do not count', () => {
-    const tries = newTries()
-    for (let time = 0; time < 2 * SIGN_IN_BY_ACCOUNT.tries; time += 1) {
-      const you = { email: 'you@example.com', address: address(1) }
-      assert.equal(tries.takeTry(you), 0)
-      tries.cancelTry(you)
-    }
   })
 
   it('are divided among the processes of an instance by address and by account, at least ten for each, and not by both', () => {
@@ -275,13 +236,5 @@ describe('tries at a password', () => {
         `${processes} processes`,
       )
     }
-  })
-
-  it('of a signed-in person have a count of their own, by session', () => {
-    const tries = newTries()
-    for (let time = 0; time < PASSWORD_BY_SESSION.tries; time += 1)
-      assert.equal(tries.takeTry({ session: 'token 1' }), 0)
-    assert.equal(tries.takeTry({ session: 'token 1' }), WAIT_MS)
-    assert.equal(tries.takeTry({ session: 'token 2' }), 0)
   })
 })

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type Command, findCommand, UsageError } from './command.ts'
-import { COMMANDS, commandsOf, parseWords, unknownCommand } from './commands.ts'
-import { groupHelp, helpFor, overview } from './help.ts'
+import { COMMANDS, parseWords, unknownCommand } from './commands.ts'
+import { helpFor } from './help.ts'
 
 /** The words of the part of an example that calls the program. */
 function wordsOf(example: string): string[] {
@@ -36,25 +36,6 @@ describe('Every command', () => {
       assert.equal(help.includes(' [OPTIONS]\n'), Object.keys(options).length > 0)
     })
   }
-
-  it('is in the overview', () => {
-    const text = overview(COMMANDS, 'petstore')
-    for (const { name, summary } of COMMANDS) assert.match(text, new RegExp(`\n  ${name} +${RegExp.escape(summary)}\n`))
-    assert.match(text, /\n {2}help \[COMMAND\] +Show/)
-    assert.match(text, /\n {2}--version +Show the version of this program$/m)
-  })
-
-  it('of a group is in the help of the group', () => {
-    const group = commandsOf('key')
-    const text = groupHelp(group, 'bin/petstore')
-    assert.ok(text.startsWith('petstore key: create, list, revoke\n'), text)
-    for (const { name, summary, examples } of group) {
-      assert.match(text, new RegExp(`\n  ${name} +${RegExp.escape(summary)}\n`))
-      assert.ok(text.includes(examples[0]!.replace('petstore', 'bin/petstore')))
-    }
-    assert.ok(text.endsWith('\nMore: bin/petstore help key create'))
-    assert.deepEqual(commandsOf('serve'), [])
-  })
 })
 
 describe('The words after a command', () => {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'
 import { describe, it } from 'node:test'
-import { accent, clearProgress, printTable, programName, showProgress, type Terminal } from './terminal.ts'
+import { accent, clearProgress, programName, showProgress, type Terminal } from './terminal.ts'
 
 function fakeTerminal(isTTY: boolean, env: Record<string, string> = {}) {
   let text = ''
@@ -48,31 +48,6 @@ describe('Colours', () => {
     for (const env of [{}, { NO_COLOR: '' }, { TERM: 'xterm' }]) assert.ok(coloured(true, env))
     for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) assert.ok(!coloured(true, env))
     assert.ok(!coloured(false))
-  })
-})
-
-describe('A table', () => {
-  const rows = [
-    ['1', 'Rex\u001B[2J'],
-    ['200', 'Mia'],
-  ]
-
-  const printed = (isTTY: boolean, content: string[][]) => {
-    const { terminal, written } = fakeTerminal(isTTY)
-    printTable(terminal, ['Id', 'Name'], content)
-    return written()
-  }
-
-  it('has its heading only on a terminal, where the first line is coloured', () => {
-    const lines = '1    Rex\\u001b[2J\n200  Mia\n'
-    assert.equal(printed(true, rows), `\u001B[36mId   Name\u001B[0m\n${lines}`)
-    assert.equal(printed(false, rows), lines)
-  })
-
-  it('may have hundreds of thousands of rows, or none', () => {
-    const many = Array.from({ length: 200_000 }, () => ['1', 'Rex'])
-    assert.ok(printed(false, [...many, ['200', 'Mia']]).endsWith('\n1    Rex\n200  Mia\n'))
-    assert.equal(printed(false, []), '')
   })
 })
 

@@ -112,7 +112,7 @@ describe('a CSV file', () => {
         assert.equal(recognised.delimiter, delimiter)
         assert.equal(recognised.encoding, dialect.encoding.split(' ')[0])
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     )
   })
 

@@ -70,7 +70,7 @@ describe('rows of a file', () => {
         const lines = withIds.map((pet) => `${renderPet(pet)}\n`).join('')
         assert.deepEqual(petsOf(await read(readJsonLines, lines, size)), given)
       }),
-      { numRuns: 200 },
+      { numRuns: 60 },
     )
   })
 

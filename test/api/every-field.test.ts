@@ -17,7 +17,7 @@ import { openStore } from '../../src/store/opening/open-store.ts'
 import { kindOf } from '../../src/store/records.ts'
 import type { Store } from '../../src/store/store.ts'
 import { signedIn } from '../harness/console-client.ts'
-import { describeService } from '../harness/harness.ts'
+import { describeOnSqlite, describeService } from '../harness/harness.ts'
 import { petstore } from '../harness/in-process-command.ts'
 import { event } from '../harness/sample-rows.ts'
 
@@ -154,7 +154,8 @@ for (const engine of ENGINES) {
 }
 
 for (const workers of ['0', '2']) {
-  describeService(
+  const describeIt = workers === '0' ? describeService : describeOnSqlite
+  describeIt(
     `Every field, with ${workers} workers`,
     (service) => {
       for (const [which, pet] of Object.entries(ANIMALS)) {

@@ -105,78 +105,25 @@ const READERS: Record<string, (text: string) => unknown> = {
 
 describe('The time to read', () => {
   /** What readers look for, the characters that they skip, and what makes them fail at the very end. */
-  const edge = fc.constantFrom(
-    '',
-    '1',
-    '0',
-    'x',
-    ' ',
-    '\0',
-    '"',
-    '\\',
-    '%',
-    '/',
-    ';',
-    ',',
-    '=',
-    '&',
-    '-',
-    '.',
-    'e',
-    '[',
-    '{',
-    '@',
-    'W/',
-    'bearer',
-    '://',
-    ';charset',
-    '\ud800',
-    '\u00ff',
-  )
-  const run = fc.constantFrom(
-    '0',
-    '1',
-    'x',
-    ' ',
-    '\t',
-    '\0',
-    '"',
-    '\\',
+  const edge = fc.constantFrom('', ...'10x \0"\\%/;,=&-.e[{@', 'W/', 'bearer', '://', ';charset', '\ud800', '\u00ff')
+  const runs = [
     '\\"',
-    '%',
     '%25',
     '%41',
-    '/',
-    ';',
     ';charset=',
     'charset ',
-    ',',
     ', ',
     'a=',
-    '&',
     'a&',
-    '-',
-    '.',
     '1.',
-    'e',
-    '[',
     '{"a":',
     '1,',
     '"a",',
     '""',
-    '@',
     'W/"",',
-    'pets_live_',
-    '_',
-    ':',
-    '::1,',
-    '10.0.0.1,',
-    '\u3000',
-    '🐈',
-    '\ud800',
-    '\u00ff',
-    '<',
-  )
+  ]
+  const odd = ['pets_live_', '::1,', '10.0.0.1,', '\u3000', '🐈', '\ud800', '\u00ff']
+  const run = fc.constantFrom(...'01x \t\0"\\%/;,&-.e[@_:<', ...runs, ...odd)
 
   for (const [name, read] of Object.entries(READERS)) {
     it(`${name} grows with its length and no faster`, async () => {
@@ -186,7 +133,7 @@ describe('The time to read', () => {
           return assertLinear((length) => read(text(length)), LENGTH, JSON.stringify([start, unit, end]))
         }),
         {
-          numRuns: 150,
+          numRuns: 40,
           endOnFailure: true,
           examples: [
             ['', 'x', '\0'],

@@ -322,18 +322,6 @@ describe('The tools', () => {
   })
 })
 
-describe('The metrics', () => {
-  const petstore = sharePetstore({ env: { PETSTORE_ADMIN_PORT: '0' } })
-
-  it('count a call of a tool as its operation, with its status', async () => {
-    await using agent = await Agent.connect(petstore())
-    await agent.call('getPet', { petId: 7 })
-    const metrics = await (await fetch(`${petstore().adminUrl}/metrics`)).text()
-    assert.match(metrics, /petstore_requests_total\{operation="getPet",status="404"\} 1/)
-    assert.match(metrics, /petstore_deprecated_requests_total\{operation="getPet"\} 1/)
-  })
-})
-
 describe('The page of a new key', () => {
   const petstore = sharePetstore()
 

@@ -14,7 +14,14 @@ import { examplePath, type Operation, OPERATIONS } from '../../src/contract/oper
 import { exampleNewPet, FIELD_NAMES } from '../../src/contract/pets.ts'
 import type { PageCall } from '../../src/http/call/call.ts'
 import { createOpenapiRoute } from '../../src/http/pages.ts'
-import { describeOnSqlite, describeService, restoreExample, headerNames, type Petstore, startPetstore } from '../harness/harness.ts'
+import {
+  describeOnSqlite,
+  describeService,
+  restoreExample,
+  headerNames,
+  type Petstore,
+  startPetstore,
+} from '../harness/harness.ts'
 import {
   assertDescribed,
   codePoint,
@@ -26,7 +33,7 @@ import {
   validValues,
 } from '../harness/openapi-document.ts'
 
-const RUNS = { numRuns: 30 }
+const RUNS = { numRuns: 15 }
 
 const documentOf = async ({ url }: Petstore) => (await (await fetch(`${url}/openapi.json`)).json()) as Document
 

@@ -15,10 +15,7 @@ import {
 } from 'node:fs'
 import { dirname, relative } from 'node:path'
 import { describe, it } from 'node:test'
-import { findCommand } from '../../src/cli/command.ts'
-import { COMMANDS, commandsOf } from '../../src/cli/commands.ts'
-import { groupHelp, helpFor, overview } from '../../src/cli/help.ts'
-import { shellWord } from '../../src/contract/text/shell-word.ts'
+import { COMMANDS } from '../../src/cli/commands.ts'
 import { renderOpenapi } from '../../src/contract/openapi.ts'
 import { SETTINGS } from '../../src/config.ts'
 import { INT64_MAX } from '../../src/contract/int64.ts'
@@ -84,21 +81,6 @@ describe('petstore', { concurrency: 3 }, () => {
     }
   })
 
-  it('names itself in hints as it was called', async () => {
-    await using folder = await Folder.create([BIN])
-    const { stderr } = await folder.run(['purr'], { env: { PATH: process.env['PATH']! } })
-    assert.equal(stderr, `petstore: There is no command "purr".\nSee: ${shellWord(BIN)} help\n`)
-    const helps = [
-      overview(COMMANDS, 'bin/petstore'),
-      groupHelp(commandsOf('key'), 'bin/petstore'),
-      helpFor(findCommand(COMMANDS, ['serve'])!, 'bin/petstore'),
-    ]
-    for (const help of helps) {
-      const [, examples = ''] = help.split('\n\n')
-      assert.match(examples, /^Examples\n(?: {2}(?:\w+=\S+ )*bin\/petstore .*\n?)+$/, examples)
-    }
-  })
-
   it('creates no database where it only reads, and says by its whole path which one is missing', async () => {
     await using database = await sqlite.newEmptyDatabase()
     const on = commandsOn(database.url, { input: PASSWORD })
@@ -126,20 +108,13 @@ describe('petstore', { concurrency: 3 }, () => {
     const count = /--count must be a whole number from 1 to 100000000, got /
     const calls: [line: string, message: string | RegExp][] = [
       ['purr', 'petstore: There is no command "purr".\nSee: petstore help\n'],
-      ['help purr', /There is no command "purr"/],
-      ['purr --help', /There is no command "purr"/],
       ['start', 'petstore: There is no command "start". Did you mean serve?\nSee: petstore help\n'],
-      ['--verison', /There is no command "--verison"\. Did you mean --version\?/],
       ['version', /Did you mean --version\?/],
       ['pet add', /There is no command "pet"\. Did you mean import\?/],
       ['account delete a@b.c', /There is no command "account delete"\. Did you mean account remove\?/],
-      ['key delete laptop', /Did you mean key revoke\?/],
       ['--database sqlite:x.db key list', /The command comes first, then its options: key list --database …\n/],
       ['--port 8081', /The command comes first, then its options: COMMAND --port …\n/],
-      ['help key purr', /There is no command "key purr"\. There are key create, key list, key revoke\./],
-      ['key', /Which command\? key create, key list, key revoke\./],
       ['serve --purr', 'petstore: serve has no option --purr. Did you mean --port?\nSee: petstore help serve\n'],
-      ['serve now', /serve takes no arguments, got now\./],
       ['account create', /account create takes EMAIL, got none\./],
       [`account create ${EMAIL}`, /Give the password on standard input, with --password-stdin\./],
       ['key create --name x', /Name the account that the key belongs to, with --account EMAIL\./],

@@ -74,7 +74,6 @@ describe('A command where there is no store', () => {
     const asks = creates === 'asks'
     it(`${asks ? 'asks on a terminal before it creates one, with the path' : 'asks nothing'}: ${name}`, async () => {
       for (const [typed, isCreated] of [
-        ['n\n', !asks],
         ['\n', !asks],
         ['YES\n', true],
       ] as const) {

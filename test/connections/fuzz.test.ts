@@ -18,11 +18,4 @@ describe('Malformed requests', { concurrency: false }, () => {
       for (const status of [200, 400]) assert.ok(statuses.has(status), `no answer ${status}`)
     })
   }
-
-  it('would be noticed to get a 503', async () => {
-    await using database = await ENGINES[0]!.newDatabase()
-    const where = { folder: folderUntilExit(), database: database.url }
-    const { violations } = await fuzz({ ...where, requests: 50, random: seeded(1), plant: true })
-    assert.match(violations.join('\n'), /^503 /m)
-  })
 })

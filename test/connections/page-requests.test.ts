@@ -135,34 +135,6 @@ describe('A request for a page', () => {
     assert.deepEqual([asset.status, asset.headers.get('content-type')], [404, PAGE])
   })
 
-  it('with a body that nobody reads: the connection can be used again', async () => {
-    using connection = new RawConnection(petstore.url)
-    for (const path of ['/', '/docs', '/assets/console.css', '/livez', '/openapi.json', '/nothing']) {
-      connection.send(`GET ${path} HTTP/1.1\r\n${HOST}Content-Type: text/plain\r\nContent-Length: 3\r\n\r\nabc`)
-      assert.equal((await connection.answer()).status, path === '/nothing' ? 404 : 200, path)
-    }
-  })
-
-  it('pipelined: answers come in order', async () => {
-    using connection = new RawConnection(petstore.url)
-    const get = (path: string) => `GET ${path} HTTP/1.1\r\n${HOST}\r\n`
-    connection.send(get('/') + get('/livez') + get('/nothing') + get('/assets/icon.svg') + get('/keys'))
-    for (const status of [200, 200, 404, 200, 303]) assert.equal((await connection.answer()).status, status)
-  })
-
-  it('that says close, or is HTTP/1.0, is the last of its connection', async () => {
-    for (const path of ['/', '/livez', '/assets/icon.svg', '/nothing']) {
-      using closing = new RawConnection(petstore.url)
-      closing.send(`GET ${path} HTTP/1.1\r\n${HOST}Connection: close\r\n\r\n`)
-      assert.equal((await closing.answer()).headers.get('connection'), 'close')
-      await closing.closed()
-      using old = new RawConnection(petstore.url)
-      old.send(`GET ${path} HTTP/1.0\r\n${HOST}\r\n`)
-      assert.equal((await old.answer()).status, path === '/nothing' ? 404 : 200)
-      await old.closed()
-    }
-  })
-
   it('that breaks the rules of HTTP gets the Error body, or a page for people unless its headers cannot be read', async () => {
     for (const path of ['/', '/sign-in', '/assets/console.css', '/livez', '/nothing']) {
       for (const accept of ['', HTML])
@@ -216,18 +188,6 @@ describe('A request for a page', () => {
     assert.deepEqual([status, headers.get('access-control-allow-origin')], [404, undefined])
   })
 
-  it('keeps the request id of the client, and is logged once, with its status', async () => {
-    const id = `page-${process.pid}-${Date.now()}`
-    for (const path of ['/', '/keys', '/assets/icon.svg', '/livez', '/nothing'])
-      assert.equal((await ask(`GET ${path}?secret=1`, `Request-Id: ${id}\r\n`)).headers.get('request-id'), id)
-    const logged = () => petstore.logged.filter(({ requestId }) => requestId === id)
-    await until(() => logged().length >= 5)
-    assert.deepEqual(
-      logged().map(({ method, path, status }) => `${String(method)} ${String(path)} ${String(status)}`),
-      ['GET / 200', 'GET /keys 303', 'GET /assets/icon.svg 200', 'GET /livez 200', 'GET /nothing 404'],
-    )
-  })
-
   describe('with a form', () => {
     const large = 'a'.repeat(20_000)
     const chunked = (body: string) => `${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`
@@ -253,20 +213,6 @@ describe('A request for a page', () => {
         assert.match(answer.headers.get('content-security-policy') ?? '', /^default-src 'none'/)
         assert.equal(answer.headers.get('x-frame-options'), 'DENY')
       })
-
-    it('that a visitor sends who is not signed in leads to sign-in, and from there to the page of the form', async () => {
-      for (const [path, next] of [
-        ['/keys', '%2Fkeys'],
-        ['/keys/1/revoke', '%2Fkeys'],
-        ['/account/delete', '%2Faccount%2Fdelete'],
-      ]) {
-        const { status, headers } = await ask(`POST ${path}`, `${FORM}Content-Length: 3\r\n`, 'a=b')
-        assert.deepEqual(
-          [status, headers.get('location'), headers.get('cache-control')],
-          [303, `/sign-in?next=${next}`, 'no-store'],
-        )
-      }
-    })
 
     it('that breaks off changes nothing, and is no fault of the service', async () => {
       {

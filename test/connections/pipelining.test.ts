@@ -5,14 +5,14 @@ import { residentMegabytes } from '../../assurance/harness/process-tree.ts'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { Folder, makeKey, serve } from '../harness/command.ts'
-import { countPets, describeOnSqlite, sharePetstore } from '../harness/harness.ts'
+import { countPets, describeService, sharePetstore } from '../harness/harness.ts'
 import { create, get, keyHeader, list, LIVEZ, RawConnection, REX } from '../../assurance/harness/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
 /** Makes requests so long that less than a hundred of them arrive at once. */
 const PADDING = `X-Padding: ${'x'.repeat(1000)}\r\n`
 
-describeOnSqlite('A pipelined request', (service) => {
+describeService('A pipelined request', (service) => {
   it('sees the effect of the one before it', async () => {
     const { url, key } = service()
     using connection = new RawConnection(url)

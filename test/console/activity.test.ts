@@ -62,11 +62,6 @@ describeOnSqlite(
       assert.match(body, new RegExp(`${table}.*<td class="number">[1-9]`, 's'), 'also as a table')
     })
 
-    it('says how to send a first request', async () => {
-      const client = await signedInAs(service(), 'first-request@example.com')
-      assert.match((await client.get('/activity')).body, /No requests in this time.*href="\/keys">your keys</s)
-    })
-
     it('that failed is explained within the chosen time, repeats in one entry', async () => {
       for (let call = 0; call < 21; call += 1) await service().call(`/pets/${900_000 + call}`)
       const shown = await pageAfter(0.9, '/activity?span=day')

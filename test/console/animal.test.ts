@@ -6,7 +6,7 @@ import { encodeCursor } from '../../src/contract/list-query.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
 import { type ConsoleClient, hiddenIn, inWords, signedIn, signedInAs, wordsOf } from '../harness/console-client.ts'
-import { countPets, describeOnSqlite, type Petstore } from '../harness/harness.ts'
+import { describeOnSqlite, type Petstore } from '../harness/harness.ts'
 import { event } from '../harness/sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -172,31 +172,6 @@ describeOnSqlite('An animal in the console', (service) => {
     assert.ok((await client.get(location)).body.includes(`Saved. <a ${back}>Back to the list</a>`))
   })
 
-  it('changed by many at once ends with one change and no lost count', async () => {
-    const path = `/animals/${await addTo(service())}`
-    const total = await countPets(service())
-    const clients = await Promise.all(Array.from({ length: 4 }, () => signedIn(service())))
-    const forms = await Promise.all(clients.map((client) => client.hiddenFields(path)))
-    const typed = { categoryId: '3', status: 'sold' }
-    const answers = await Promise.all(
-      clients.map((client, nth) => client.post(path, { ...forms[nth]!, ...typed, name: `Rex ${nth}` })),
-    )
-    const statuses = answers.map(({ status }) => String(status))
-    assert.deepEqual(statuses.toSorted(), ['303', '409', '409', '409'])
-    assert.equal(await countPets(service()), total)
-  })
-
-  it('saved as it was writes nothing; a name with line breaks keeps them', async () => {
-    const name = 'Rex\r\nthe\nFirst'
-    const id = await addTo(service(), { name })
-    const client = await signedIn(service())
-    const save = (status: string) => client.fillIn(`/animals/${id}`, { name: 'RextheFirst', categoryId: '3', status })
-    await save('available')
-    assert.deepEqual(await service().store.accounts.changesOf(id, 9), [])
-    await save('sold')
-    assert.deepEqual(await service().store.pets.get(id), { id, name, categoryId: 3n, status: 'sold' })
-  })
-
   it('is reached from the list, and by its id; one that is not there is not found', async () => {
     const id = await addTo(service(), { name: 'Rex\u202E', categoryId: 77n })
     const client = await signedIn(service())
@@ -250,30 +225,6 @@ describeOnSqlite('The next step of an animal', (service) => {
       assert.equal((await client.post(stepOf(id), undo)).location, undone.location, 'sent twice it is done once')
       assert.equal((await service().store.accounts.changesOf(id, 9)).length, 2)
     })
-
-  it('sells an animal at once, with one line of history, beside the step that reserves it; the likeliest one stands out on its page', async () => {
-    const id = await addTo(service())
-    const client = await signedIn(service())
-    const { body } = await client.get(`/animals/${id}`)
-    assert.deepEqual(
-      [...body.matchAll(/<button class="button ([a-z]*)" name="to" value="([a-z]+)"/g)].map(([, ...found]) => found),
-      [
-        ['primary', 'pending'],
-        ['', 'sold'],
-      ],
-    )
-    const fields = { ...(await client.hiddenFields('/animals', stepOf(id))), to: 'sold' }
-    const { location } = await client.post(stepOf(id), fields)
-    assert.equal(await statusOf(id), 'sold')
-    assert.equal((await service().store.accounts.changesOf(id, 9)).length, 1)
-    const row = /<tr class="fresh">.*?<\/tr>/s.exec((await client.get(location!)).body)?.[0] ?? ''
-    assert.match(
-      row,
-      new RegExp(`id="animal-${id}"[^>]*>Undo<`),
-      'it keeps its place, though it is no longer in the shop',
-    )
-    assert.doesNotMatch((await client.get('/animals')).body, new RegExp(`/animals/${id}"`))
-  })
 
   it('leads back to its row on a page of newer animals that has become the first one, and to one that the search no longer finds', async () => {
     const [oldest] = await Promise.all([addTo(service(), { categoryId: 66n }), addTo(service(), { categoryId: 66n })])
@@ -383,7 +334,7 @@ describeOnSqlite('The next step of an animal', (service) => {
       return { winner, location: at[1 - winner]! }
     }
     const openAll = (id: bigint) => Promise.all(clients.map((client) => client.hiddenFields('/animals', stepOf(id))))
-    for (let race = 0; race < 5; race += 1) {
+    for (let race = 0; race < 2; race += 1) {
       const id = await addTo(service())
       const forms = await openAll(id)
       const sendAll = clients.map((client, nth) => async () => (await client.post(stepOf(id), forms[nth]!)).location)
@@ -404,21 +355,6 @@ describeOnSqlite('The next step of an animal', (service) => {
     })
     await service().accounts.remove((await service().store.accounts.accountByEmail(emails[1]!))!, 'console')
     assert.match((await clients[0]!.get(location)).body, /A deleted account changed it first/)
-  })
-
-  it('can be undone after it was sent twice, and no more once a colleague has touched the animal', async () => {
-    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'later@example.com')]
-    const id = await addTo(service())
-    const reserve = await one.hiddenFields('/animals', stepOf(id))
-    const sent = await Promise.all([1, 2].map(() => one.post(stepOf(id), reserve)))
-    const [location, twice] = sent.map((answer) => answer.location)
-    assert.match(location!, /&was=available&since=/)
-    const forged = location!.replace('&was=available', '&was=pending')
-    assert.doesNotMatch((await one.get(forged)).body, />Undo</, 'to a status that it did not have')
-    assert.equal(twice, location)
-    assert.match((await one.get(location!)).body, />Undo</)
-    await other.fillIn(`/animals/${id}`, { name: 'Rexo', categoryId: '3', status: 'pending' })
-    assert.doesNotMatch((await one.get(location!)).body, />Undo</)
   })
 
   it('keeps what a colleague changes between the look at the animal and the write', async ({ mock }) => {

@@ -72,7 +72,7 @@ describe('A crowd at the sign-in form', () => {
     const { client, fields, signIn } = await signInForm(petstore)
     const { email, id } = await makeCostlyAccount(petstore, 'costly@example.com')
     const typed = { ...fields, email, password: 'wrong horse battery' }
-    const leavers = CROWD.slice(0, 50).map((address) =>
+    const leavers = CROWD.slice(0, 20).map((address) =>
       sendForm(petstore, client, '/sign-in', typed, [`X-Forwarded-For: ${address}`]),
     )
     await until(() => leavers.every(isSent))
@@ -133,23 +133,21 @@ describe('A sign-in whose password could not be compared', () => {
 })
 
 describe('A client that resets the connection during sign-in', () => {
-  for (const env of [{}, BEHIND_PROXY]) {
-    it(`is no fault of the service, ${env === BEHIND_PROXY ? 'behind a proxy' : 'with no proxy'}, and its wrong password is in the security log`, async () => {
-      await using petstore = await startPetstore({ env })
-      const { client, fields } = await signInForm(petstore)
-      const { email, id } = await makeCostlyAccount(petstore, 'costly@example.com')
-      const typed = { ...fields, email, password: 'wrong horse battery' }
-      for (const waitMs of [0, 0, 0, 2, 5, 10, 15, 20]) {
-        const socket = sendForm(petstore, client, '/sign-in', typed)
-        await until(() => isSent(socket))
-        await new Promise((resolve) => setTimeout(resolve, waitMs))
-        socket.resetAndDestroy()
-      }
-      await until(async () => (await refusalsOf(petstore, id)).length > 0)
-      assert.equal((await client.signIn(email, PASSWORD)).status, 303)
-      assert.deepEqual(faults(petstore), [])
-    })
-  }
+  it('is no fault of the service, and its wrong password is in the security log', async () => {
+    await using petstore = await startPetstore()
+    const { client, fields } = await signInForm(petstore)
+    const { email, id } = await makeCostlyAccount(petstore, 'costly@example.com')
+    const typed = { ...fields, email, password: 'wrong horse battery' }
+    for (const waitMs of [0, 0, 0, 2, 5, 10, 15, 20]) {
+      const socket = sendForm(petstore, client, '/sign-in', typed)
+      await until(() => isSent(socket))
+      await new Promise((resolve) => setTimeout(resolve, waitMs))
+      socket.resetAndDestroy()
+    }
+    await until(async () => (await refusalsOf(petstore, id)).length > 0)
+    assert.equal((await client.signIn(email, PASSWORD)).status, 303)
+    assert.deepEqual(faults(petstore), [])
+  })
 })
 
 describe('A proxy in front', () => {

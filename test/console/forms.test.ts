@@ -154,17 +154,6 @@ describeOnSqlite('The forms of the console', (service) => {
       }
     })
 
-    it('sent twice makes one key, and the second time says so', async () => {
-      const client = await signedIn(service())
-      const fields = { ...(await client.hiddenFields('/keys/new', '/keys')), name: 'once only', expires: '' }
-      const [first, second] = [await client.post('/keys', fields), await client.post('/keys', fields)]
-      assert.match(first.body, /pets_test_[0-9A-Za-z]{36}/)
-      assert.equal(second.location, '/keys?made=yes')
-      const { body } = await client.get('/keys?made=yes')
-      assert.equal(body.split('<bdi>once only</bdi>').length, 2)
-      assert.match(body, /has already created its key/)
-    })
-
     it('sent twice adds one animal; gone back to and changed, or opened anew, it adds another', async () => {
       const client = await signedIn(service())
       const before = await countPets(service())

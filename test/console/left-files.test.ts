@@ -36,11 +36,9 @@ function hold({ store: { uploads } }: Petstore, page: string) {
 }
 
 const HANG_UPS: Record<string, (connection: RawConnection) => void> = {
-  'a reset': ({ socket }) => socket.resetAndDestroy(),
   'an end': ({ socket }) => socket.end(),
   'a reset behind requests that wait': ({ socket }) =>
     void socket.write(LIVEZ.repeat(5), () => void setTimeout(10).then(() => socket.resetAndDestroy())),
-  'an end behind requests that wait': ({ socket }) => socket.end(LIVEZ.repeat(5)),
 }
 
 const BREAK_OFFS: ((connection: RawConnection) => void)[] = [

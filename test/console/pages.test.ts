@@ -101,10 +101,6 @@ describeOnSqlite('The pages of the console', (service) => {
         assert.match((await who.get('/')).body, /href="\/animals">Open the animals<.*href="\/keys">Get a key</s)
     })
 
-    it('says unmistakably that it is staging', async () => {
-      assert.match((await new ConsoleClient(service().url).get('/')).body, /class="band"><strong>Staging<\/strong>/)
-    })
-
     it('is reached by links, from the start page on', async () => {
       const pages = [...OPEN_PAGES, ...MEMBER_PAGES, '/people', '/people/keys']
       const reached = new Set(['/'])
@@ -316,20 +312,6 @@ describe('A deployment', () => {
     assert.equal((await new ConsoleClient(petstore.url).get('/keys', { ...https, Cookie })).status, 303)
     const left = await client.post('/sign-out', hiddenIn(page.body), https)
     assert.match(left.headers.get('set-cookie') ?? '', /^__Host-petstore=; Path=\/; .*Secure; Max-Age=0$/)
-  })
-
-  it('at home says what staging means and how to have a production store, in the band and on the start page; elsewhere only that it is staging', async () => {
-    const own = { PETSTORE_STAGING_BASE_URL: 'https://staging.pets.example/v1' }
-    for (const [env, isTold] of [
-      [{}, true],
-      [own, false],
-      [{ PETSTORE_ENVIRONMENT: 'production' }, false],
-    ] as const) {
-      await using petstore = await startPetstore({ env })
-      const { body } = await new ConsoleClient(petstore.url).get('/')
-      assert.equal(body.includes('<a href="/#staging">Why?</a>'), isTold)
-      assert.equal(/<p id="staging"[^>]*>.*<code>PETSTORE_ENVIRONMENT=production<\/code>/s.test(body), isTold)
-    }
   })
 
   it('in production says nothing of staging, and allows the reference to call the addresses that it lists, and no others', async () => {

@@ -300,7 +300,7 @@ describeOnSqlite('A manager', (service) => {
       assert.ok(late.body.includes(`Nothing was changed: ${first}`), action)
     }
     assert.equal((await second.get(page)).status, 404)
-    for (let race = 0; race < 3; race += 1) {
+    for (let race = 0; race < 1; race += 1) {
       const email = `raced-away${race}@example.com`
       const removal = `/people/${(await makeAccount(service(), email)).id}/remove`
       const opened = await Promise.all([manager, manager, second].map((who) => who.hiddenFields(removal)))
@@ -447,28 +447,28 @@ for (const engine of ENGINES) {
       now -= 1
       assert.match((await page.get(link)).body, GONE)
     })
-
-    it('is in no log line, referrer or cache, and wrong ones are throttled', async () => {
-      await using petstore = await startPetstore({ engine, env: { PETSTORE_LOG_LEVEL: 'debug' } })
-      const manager = await signedInManager(petstore)
-      const link = await invite(manager)
-      const token = link.split('=')[1]!
-      const client = visitor(petstore)
-      const wrong = link.slice(0, -1) + (link.endsWith('A') ? 'B' : 'A')
-      for (const address of [link, wrong, '/link', `/link/${token}`, `/${token}`]) {
-        const { headers, status } = await client.get(address)
-        assert.equal(headers.get('cache-control'), 'no-store', address)
-        assert.equal(headers.get('referrer-policy'), 'strict-origin', `${status}`)
-      }
-      await join(client, link, 'logged@example.com')
-      assert.ok(petstore.logged.length > 10)
-      assert.ok(!JSON.stringify(petstore.logged).includes(token.slice(5, 30)))
-      let tries = 0
-      for (; tries < LINKS_BY_ADDRESS.tries && (await client.get(wrong)).status === 404; tries += 1);
-      assert.equal(tries, LINKS_BY_ADDRESS.tries - 1, 'one was opened above')
-      const refused = await client.get(wrong)
-      assert.deepEqual([refused.status, refused.headers.get('referrer-policy')], [429, 'strict-origin'])
-      assert.equal((await client.get(await invite(manager))).status, 200, 'a link that works is not throttled')
-    })
   })
 }
+
+it('A link is in no log line, referrer or cache, and wrong ones are throttled', async () => {
+  await using petstore = await startPetstore({ env: { PETSTORE_LOG_LEVEL: 'debug' } })
+  const manager = await signedInManager(petstore)
+  const link = await invite(manager)
+  const token = link.split('=')[1]!
+  const client = visitor(petstore)
+  const wrong = link.slice(0, -1) + (link.endsWith('A') ? 'B' : 'A')
+  for (const address of [link, wrong, '/link', `/link/${token}`, `/${token}`]) {
+    const { headers, status } = await client.get(address)
+    assert.equal(headers.get('cache-control'), 'no-store', address)
+    assert.equal(headers.get('referrer-policy'), 'strict-origin', `${status}`)
+  }
+  await join(client, link, 'logged@example.com')
+  assert.ok(petstore.logged.length > 10)
+  assert.ok(!JSON.stringify(petstore.logged).includes(token.slice(5, 30)))
+  let tries = 0
+  for (; tries < LINKS_BY_ADDRESS.tries && (await client.get(wrong)).status === 404; tries += 1);
+  assert.equal(tries, LINKS_BY_ADDRESS.tries - 1, 'one was opened above')
+  const refused = await client.get(wrong)
+  assert.deepEqual([refused.status, refused.headers.get('referrer-policy')], [429, 'strict-origin'])
+  assert.equal((await client.get(await invite(manager))).status, 200, 'a link that works is not throttled')
+})

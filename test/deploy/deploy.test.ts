@@ -22,7 +22,7 @@ import { fileURLToPath } from 'node:url'
 import { parseEnv } from 'node:util'
 import type { Page } from '@playwright/test'
 import { SETTINGS } from '../../src/config.ts'
-import { type ErrorBody, ERRORS } from '../../src/contract/errors.ts'
+import { type ErrorBody } from '../../src/contract/errors.ts'
 import { createHealth } from '../../src/http/lifecycle.ts'
 import { until } from '../../assurance/harness/until.ts'
 import { nginxOptions, PROGRAMS, PROXIES } from '../../assurance/harness/proxy-servers.ts'
@@ -450,12 +450,6 @@ describe('the deployment', () => {
       assert.doesNotMatch(stdout, /^problem/m)
     }
     await assert.rejects(askPostgres(as('store'), 'DROP TABLE pets'), /must be owner/)
-  })
-
-  it('has a proxy that answers with an error code of the service', () => {
-    const [, body = ''] = /respond `(\{.*\})` 503/.exec(read('deploy/Caddyfile')) ?? []
-    const { code, status } = JSON.parse(body) as { code: keyof typeof ERRORS; status: number }
-    assert.equal(ERRORS[code].status, status)
   })
 
   it('names only settings that exist', () => {

@@ -332,12 +332,10 @@ describe('A collector', () => {
   })
 
   const FAULTS: Record<string, RequestListener> = {
-    'answers 404': (_, response) => response.writeHead(404).end('no'),
     'answers 500': (_, response) => response.writeHead(500).end(),
     redirects: ({ url }, response) =>
       response.writeHead(url === '/v1/traces' ? 307 : 200, { location: '/elsewhere' }).end(),
     hangs: () => {},
-    closes: (request) => request.socket.destroy(),
     'sends no HTTP': (request) => request.socket.end('rubbish\r\n\r\n'),
     'never ends its answer': (_, response) => {
       const write = () => void (!response.destroyed && response.write('x'.repeat(65_536), () => setImmediate(write)))

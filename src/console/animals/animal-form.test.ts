@@ -3,9 +3,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { CategoryNames } from '../../contract/category-name.ts'
 import { InvalidFields } from '../../contract/errors.ts'
-import { type FieldName, PET_STATUSES } from '../../contract/pets.ts'
-import { readOwnFile } from '../../own-files.ts'
-import { animalField, readAnimal } from './animal-form.ts'
+import { type FieldName } from '../../contract/pets.ts'
+import { readAnimal } from './animal-form.ts'
 
 const typed: Partial<Record<FieldName, string>> = { name: 'Rex', categoryId: '3', status: 'sold' }
 const categories = new CategoryNames(
@@ -15,11 +14,6 @@ const categories = new CategoryNames(
   })),
 )
 const read = (changes: typeof typed) => readAnimal((name) => ({ ...typed, ...changes })[name] ?? '', categories)
-
-it('Each status has a look of its own', () => {
-  const styles = readOwnFile('console/assets/console.css').toString()
-  for (const status of PET_STATUSES) assert.match(styles, new RegExp(`\\.mark\\.${status} \\{`))
-})
 
 describe('The form of an animal', () => {
   it('is read as the API reads an animal; blanks around a number do not count, and an empty status is the default', () => {
@@ -76,18 +70,5 @@ describe('The form of an animal', () => {
     ]
     for (const [categoryId, number] of meant)
       assert.partialDeepStrictEqual(read({ categoryId }), { categoryId: number }, categoryId)
-  })
-
-  it('suggests categories by name, shows a name instead of its number, and begins with the default status', () => {
-    const suggested = [...categories.names.keys()]
-    const field = (name: FieldName, value = '') =>
-      animalField(name, { value: () => value, problems: [], categories, suggested })
-    assert.doesNotMatch(field('name').text, /inputmode|list/)
-    assert.deepEqual(
-      [...field('categoryId').text.matchAll(/<option value="([^"]*)">/g)].map(([, value]) => value),
-      ['1e2', 'Cats', 'Cats (12)', 'Dogs'],
-    )
-    assert.match(field('categoryId', '3').text, / value="Cats"/)
-    assert.match(field('status').text, /<option value="available" selected>/)
   })
 })

@@ -123,7 +123,7 @@ describe('The password of an address', () => {
       fc.property(fc.constantFrom(...ADDRESSES), secrets, (write, secret) => {
         assert.ok(!redactCredentials(`Cannot read ${write(secret)}: no such file`).includes('hunter'))
       }),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     )
   })
 
@@ -138,7 +138,7 @@ describe('The password of an address', () => {
             assert.ok(!redact(write(`a${space}${secret}${space}${secret}`)).includes('hunter'))
         },
       ),
-      { numRuns: 2000 },
+      { numRuns: 500 },
     )
   })
 
