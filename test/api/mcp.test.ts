@@ -163,14 +163,15 @@ describeOnSqlite('An agent', (service) => {
       /1 to 255/,
     ],
   }
-  for (const [what, [tool, args, code, message]] of Object.entries(MENDED))
-    it(`is told what to mend, by code, message and status: ${what}`, async () => {
-      await using agent = await Agent.connect(service(), 'legacy')
+  it('is told what to mend, by code, message and status', async () => {
+    await using agent = await Agent.connect(service(), 'legacy')
+    for (const [what, [tool, args, code, message]] of Object.entries(MENDED)) {
       const { error } = await agent.call(tool, args as Record<string, unknown>)
-      assert.deepEqual(Object.keys(error!), ['code', 'message', 'status'])
-      assert.equal(error!['code'], code)
-      assert.match(String(error!['message']), message)
-    })
+      assert.deepEqual(Object.keys(error!), ['code', 'message', 'status'], what)
+      assert.equal(error!['code'], code, what)
+      assert.match(String(error!['message']), message, what)
+    }
+  })
 
   it('is counted, logged and shown as the caller of the operation, with its status', async () => {
     const { apiKey, key } = await makeKey(service())

@@ -200,15 +200,10 @@ describe('A secret that a client sends', () => {
       })
       const client = await signedInManager(petstore)
       const token = client.cookies.get('petstore')!
-      const secrets = [
-        petstore.key,
-        generateKey('staging'),
-        generateKey('production'),
-        token,
-        (await petstore.accounts.makeLink(petstore.account))!,
-        newToken(),
-        WRONG_PASSWORD,
-      ]
+      const link = (await petstore.accounts.makeLink(petstore.account))!
+      // What a secret is of makes a difference to the service, and none to what an engine keeps: there, one of each form.
+      const others = [generateKey('staging'), generateKey('production'), token, newToken()]
+      const secrets = [petstore.key, link, WRONG_PASSWORD, ...(engine === ENGINES[0] ? others : [])]
       for (const secret of secrets) {
         for (const [name, { send, quoted }] of Object.entries(PLACES)) {
           if (quoted && secret === WRONG_PASSWORD) continue
@@ -224,7 +219,7 @@ describe('A secret that a client sends', () => {
         assertAbsent(secret, metrics, 'the metrics')
         assertAbsent(secret, kept, 'the database')
       }
-      assert.ok(petstore.logged.length > 200)
+      assert.ok(petstore.logged.length > 100)
     })
   }
 })
