@@ -59,17 +59,6 @@ const newKeyring = (monotonic: () => number) => new Keyring(store, 'staging', ()
 describe('the keyring', () => {
   after(() => store.close())
 
-  it('remembers a good key, until a key is revoked', async () => {
-    const keyring = newKeyring(() => 0)
-    const [secret = '', other = ''] = await makeKeys(2)
-    assert.equal(keyring.recall(secret), undefined)
-    const key = await keyring.find(secret)
-    await keyring.find(other)
-    assert.equal(keyring.recall(secret), key)
-    keyring.forgetAll()
-    assert.equal(keyring.recall(secret), undefined)
-  })
-
   it('asks for a key again within five seconds, however often it is used: another instance may have revoked it', async () => {
     let now = 0
     const keyring = newKeyring(() => now)

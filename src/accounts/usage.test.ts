@@ -62,29 +62,6 @@ async function openWith(accountIds: readonly string[]) {
 describe('the use of a key', () => {
   after(() => store.close())
 
-  it('is counted by hour, operation and status, over several writes, and its last time stays with the key', async () => {
-    const [usage, key] = [new Usage(store, () => clock.now), await newKey()]
-    for (const at of [0, HOUR_MS - 1, HOUR_MS]) {
-      clock.now = START + at
-      usage.count(key, 'listPets', 200)
-      usage.count(key, 'getPet', 404)
-      usage.count(key, 'getPet', 200)
-    }
-    await usage.flush()
-    usage.count(key, 'listPets', 200)
-    await usage.flush()
-    const expected = [
-      '0 getPet 200: 2',
-      '0 getPet 404: 2',
-      '0 listPets 200: 2',
-      `${HOUR_MS} getPet 200: 1`,
-      `${HOUR_MS} getPet 404: 1`,
-      `${HOUR_MS} listPets 200: 2`,
-    ]
-    assert.deepEqual(new Set(await countsOf(key)), new Set(expected))
-    assert.equal((await store.accounts.keyById(key.id))?.lastUsedAt, START + HOUR_MS)
-  })
-
   it('that cannot be written is kept, and added to what comes meanwhile', async () => {
     await using opened = await openWith([account.id])
     const key = await newKey(opened.store)
@@ -222,16 +199,6 @@ describe('failed requests', () => {
     })
     await opened.usage.flush()
     assert.deepEqual(await keptOf(opened.store, 'a'), ['before', 'during the write', 'meanwhile'])
-  })
-
-  it('and counts are written when the service stops', async () => {
-    await using opened = await openWith([account.id])
-    const key = await newKey(opened.store)
-    opened.usage.count(key, 'listPets', 200)
-    opened.usage.remember(failedOf(account.id, 'last'))
-    await opened.usage.stop()
-    assert.deepEqual(await countsOf(key, opened.store), ['0 listPets 200: 1'])
-    assert.deepEqual(await keptOf(opened.store, account.id), ['last'])
   })
 
   it('take bounded memory, of each account and of all, however long they cannot be written, and are remembered again after a write', async () => {

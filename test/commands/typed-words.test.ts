@@ -5,17 +5,10 @@ import { generateKey } from '../../src/accounts/api-keys.ts'
 import { collect } from '../../assurance/harness/processes.ts'
 import { Folder, hasTerminal } from '../harness/command.ts'
 import { askDatabase } from '../harness/database-schema.ts'
-import { commandsOn } from '../harness/in-process-command.ts'
 
 const EMAIL = 'you@example.com'
 
 describe('petstore, given odd words', { concurrency: 3 }, () => {
-  it('refuses an option that has the name of a property of every object', async () => {
-    const commands = commandsOn('sqlite:/nonexistent/petstore.db')
-    for (const option of ['--constructor', '--constructor=5', '--__proto__=5', '--toString=5'])
-      await commands.refused(2, `seed --count 1 ${option}`, /^petstore: seed has no option --\w+\.\n/)
-  })
-
   it('repeats no API key and no control character in a message', async () => {
     await using folder = await Folder.create()
     await folder.commands.call(0, 'migrate --environment staging')

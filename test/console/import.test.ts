@@ -180,14 +180,6 @@ describeOnSqlite('Bringing in a file', (service) => {
     assert.doesNotMatch(textOf(shown), /--again/, 'it begins with the first row')
   })
 
-  it('says to tick the new categories if no row can be added without them', async () => {
-    const person = await signedIn(service())
-    const page = await bring(person, csv(['Gus,Ducks,']))
-    const answer = await person.fillIn(page)
-    assert.equal(answer.status, 400)
-    assert.match(textOf(answer), /Nothing was added: every good row has a new category\. Tick “Create them” first\./)
-  })
-
   it('adds once what is sent twice, in two tabs or at the same time', async () => {
     const [person, other] = [await signedIn(service()), await signedIn(service())]
     const content = numbered(700)

@@ -46,16 +46,6 @@ describe('petstore serve', { concurrency: 3 }, () => {
     }
   })
 
-  it('suggests on a terminal no command for a database in memory, which none reaches, but what works', async () => {
-    const greeting = async (signup: string) =>
-      (await startedOnce({ PETSTORE_SIGNUP: signup, NO_COLOR: '1' }, { isTTY: true })).stdout
-    assert.match(await greeting('open'), /Get a key +create an account at http:.*, then generate a key\n/)
-    assert.match(
-      await greeting('closed'),
-      /Sign-up +closed, and no command.*: for accounts, start with --signup open, or with a database in a file, --database sqlite:PATH\n\n/,
-    )
-  })
-
   it('keeps nothing of production in memory', () =>
     commandsOn('sqlite::memory:').refused(
       1,

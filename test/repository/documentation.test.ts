@@ -5,8 +5,11 @@ import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../../package.json' with { type: 'json' }
-import { VERSION } from '../../src/contract/operations.ts'
+import { LIST_PARAMETERS, FILTER_NAMES } from '../../src/contract/list-query.ts'
+import { BASE_PATH, longDate, OPERATIONS, VERSION } from '../../src/contract/operations.ts'
+import { FIELD_NAMES, INT64_FIELDS, PET_STATUSES } from '../../src/contract/pets.ts'
 import { COMMANDS } from '../../src/cli/commands.ts'
+import { ROUTES } from '../../src/console/console.ts'
 import { type Setting, SETTINGS } from '../../src/config.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
@@ -31,6 +34,52 @@ describe('the documents', () => {
     )
     const names = COMMANDS.map(({ name }) => name)
     assert.deepEqual(told.flat().toSorted(), names.toSorted())
+  })
+
+  it('list every page of the console', () => {
+    const rows = read('docs/console.md')
+      .match(/^\| `\/.*? \|/gm)!
+      .join()
+    // Only reloaded by a page; only a redirect.
+    const others = new Set(['/keys/ID/first-request', '/account/password'])
+    const pages = ROUTES.flatMap(({ method, path }) =>
+      method === 'GET' ? [path.replaceAll(/\{(\w+)\}/g, (_, name: string) => name.toUpperCase())] : [],
+    )
+    assert.deepEqual(
+      pages.filter((page) => !others.has(page) && !new RegExp(`\`${page}[\`#]`).test(rows)),
+      [],
+    )
+  })
+
+  it('name every operation, field and filter where callers and reviewers read of them', () => {
+    const quoted = (names: readonly string[]) => names.map((name) => `\`${name}\``)
+    const rowOf = (id: string) => {
+      const { method, path } = OPERATIONS.find((operation) => operation.id === id)!
+      return `| \`${method} ${BASE_PATH}${path}\` `
+    }
+    const REQUIRED: [file: string, line: string, names: readonly string[]][] = [
+      ...OPERATIONS.map(({ id, deprecation }): [string, string, string[]] => [
+        'README.md',
+        rowOf(id),
+        deprecation === undefined ? [] : ['Deprecated', longDate(deprecation.sunset)],
+      ]),
+      ['README.md', rowOf('listPets'), quoted(LIST_PARAMETERS.map(({ name }) => name))],
+      ['README.md', rowOf('createPet'), quoted(FIELD_NAMES)],
+      ['README.md', rowOf('listPets'), PET_STATUSES],
+      ['README.md', '| **64-bit integers** ', quoted(INT64_FIELDS)],
+      ['docs/threat-model.md', '**API3 ', quoted(FIELD_NAMES)],
+      ['docs/compatibility.md', ' are int64.', quoted(INT64_FIELDS)],
+      ...OPERATIONS.map(({ id }): [string, string, string[]] => ['client/README.md', `await petstore.${id}(`, []]),
+      ['client/README.md', 'await petstore.listPets({', FILTER_NAMES.map((name) => `${name}:`)],
+      ['client/README.md', 'const rex = await petstore.createPet({', FIELD_NAMES.map((name) => `${name}:`)],
+      ['client/README.md', ' are 64-bit integers.', quoted(INT64_FIELDS)],
+    ]
+    for (const [file, start, names] of REQUIRED) {
+      const lines = read(file).split('\n')
+      const line = lines.find((each) => each.includes(start))
+      assert.ok(line !== undefined, `${file} has no line with ${start}`)
+      for (const name of names) assert.ok(line.includes(name), `${file} does not name ${name} in: ${line}`)
+    }
   })
 
   it('name the version of package.json, which the program says too', () => {

@@ -2,17 +2,8 @@
 import assert from 'node:assert/strict'
 import type { Server } from 'node:http'
 import { describe, it } from 'node:test'
-import { addressOf, CannotListen, cutOff, inheritedSocket } from './listening.ts'
+import { addressOf, cutOff } from './listening.ts'
 import { createServer } from './node-http.ts'
-
-describe('inheritedSocket', () => {
-  it('is the third file descriptor if one socket was passed to this process, else none', () => {
-    assert.deepEqual(inheritedSocket({ LISTEN_PID: '7', LISTEN_FDS: '1' }, 7), { fd: 3 })
-    const none = [{}, { LISTEN_PID: '7' }, { LISTEN_PID: '7', LISTEN_FDS: '0' }, { LISTEN_PID: '8', LISTEN_FDS: '2' }]
-    for (const env of none) assert.equal(inheritedSocket(env, 7), undefined, JSON.stringify(env))
-    assert.throws(() => inheritedSocket({ LISTEN_PID: '7', LISTEN_FDS: '2' }, 7), CannotListen)
-  })
-})
 
 describe('addressOf', () => {
   it('has brackets around an IPv6 address', () => {
