@@ -85,7 +85,26 @@ function changeOf([, action, subject, petId, detail, data, ...addition]: readonl
   return { action, subject, ...told, done: additionOf(addition) } as PetChange
 }
 
-/** Reads the data of an event. */
+/** Reads the data of an event, as far as this program understands it: a later release may have written other data, or it is damaged. */
 export function dataOf(json: unknown): PetData | undefined {
-  return typeof json === 'string' ? (JSON.parse(json) as PetData) : undefined
+  if (typeof json !== 'string') return undefined
+  let data: Record<string, unknown>
+  try {
+    data = Object(JSON.parse(json))
+  } catch {
+    return undefined
+  }
+  const texts = (value: unknown): Record<string, string> =>
+    Object.fromEntries(
+      Object.entries(Object(value)).filter(([, each]) => typeof each === 'string') as [string, string][],
+    )
+  const { from, to, categories, added } = data
+  if (from === undefined && to === undefined) return undefined
+  const { at, by } = Object(added) as Record<string, unknown>
+  return {
+    from: texts(from),
+    ...(to !== undefined && { to: texts(to) }),
+    ...(categories !== undefined && { categories: texts(categories) }),
+    ...(Number.isInteger(at) && { added: { at: at as number, by: typeof by === 'string' ? by : undefined } }),
+  }
 }

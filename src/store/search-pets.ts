@@ -109,7 +109,8 @@ function highest(all: readonly Names[]): Names | undefined {
 function found(shown: readonly Names[]): { ids: bigint[]; until: bigint | undefined } {
   const until = highest(shown)?.position
   const ids = shown.flatMap((names) => names.found).filter((id) => until === undefined || id >= until)
-  return { ids: ids.toSorted(descending), until }
+  // One whose status is changed meanwhile may be found under both.
+  return { ids: [...new Set(ids)].toSorted(descending), until }
 }
 
 const descending = (one: bigint, other: bigint): number => (one < other ? 1 : -1)

@@ -36,7 +36,7 @@ export interface Made {
   pets: string
 }
 
-export const FILES = { SQLite: 'petstore.db.gz', PostgreSQL: 'postgres.sql', program: 'package.tgz' }
+export const FILES = { SQLite: 'petstore.db.gz', PostgreSQL: 'postgres.sql', program: 'package.tar.gz' }
 
 /** Fills an empty database with what the old release has stored, and returns how to use that. */
 export async function restoreOldDatabase(engine: TestEngine, url: string, { version }: OldRelease): Promise<Made> {

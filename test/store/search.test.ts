@@ -137,6 +137,19 @@ for (const engine of ENGINES) {
         }
       }))
 
+    it('finds an animal once while its status changes', () =>
+      withStore(async ({ pets }) => {
+        await pets.createMany([...many(1000), newPet('Tom')])
+        for (const turns of [0, 1, 2, 3]) {
+          const searching = pets.search({ words: ['tom'], limit: 20, isCounted: true, inShop: true })
+          for (let turn = 0; turn < turns; turn += 1) await setImmediate()
+          const { id, ...old } = (await pets.get(1001n))!
+          const other = old.status === 'available' ? 'pending' : 'available'
+          await pets.update(id, old, { ...old, status: other }, event('acct'))
+          assert.ok((await searching).pets.length <= 1, `changed after ${turns} turns`)
+        }
+      }))
+
     it('reads a bounded number of names for a page, goes on from there, and counts only what it has read to the end', () =>
       withStore(async ({ pets }, database) => {
         // More names than a page reads, or fewer and more bytes.

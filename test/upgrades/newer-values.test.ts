@@ -32,7 +32,18 @@ const LISTED = {
   'api_keys.environment': NEWER,
   'accounts.role': NEWER,
   'pets.status': NEWER,
-  'audit_events.data': ['{"from":{"mood":"calm","status":"sold"},"to":{"mood":"wild","status":"later.added"},"how":1}'],
+  'audit_events.data': [
+    '{"from":{"mood":"calm","status":"sold"},"to":{"mood":"wild","status":"later.added"},"how":1}',
+    // Of a release that records something else, or damaged.
+    '{"restored":true}',
+    '{"from":{"categoryId":3,"name":null},"to":null,"categories":[],"added":"x"}',
+    '{"from":[],"to":{"status":{}},"categories":null,"added":{"at":"soon","by":7}}',
+    'null',
+    '[1]',
+    '7',
+    '{"from":{"na',
+    '',
+  ],
 }
 const FREE = [
   ...['id', 'email', 'email_folded', 'password_hash', 'name', 'name_folded'].map((column) => `accounts.${column}`),
@@ -97,8 +108,12 @@ for (const engine of ENGINES) {
       const bytes = (text: string) => (engine.name === 'PostgreSQL' ? `'${text}'::bytea` : `CAST('${text}' AS BLOB)`)
       const rows = NEWER.flatMap((value, index) => [
         `INSERT INTO audit_events (at, account_id, action, via, subject) VALUES (${now}, '${account.id}', '${value}', '${value}', 'x (${animals[index]})')`,
-        `INSERT INTO audit_events (at, account_id, action, via, subject, pet_id, data)
-           VALUES (${now}, '${account.id}', 'pet.changed', 'console', 'x (${animals[index]})', ${animals[index]}, '${LISTED['audit_events.data'][0]}')`,
+        ...['pet.changed', 'pet.removed'].flatMap((action) =>
+          LISTED['audit_events.data'].map(
+            (data) => `INSERT INTO audit_events (at, account_id, action, via, subject, pet_id, data)
+              VALUES (${now}, '${account.id}', '${action}', 'console', 'x (${animals[index]})', ${animals[index]}, '${data}')`,
+          ),
+        ),
         `INSERT INTO failed_requests (at, account_id, key_id, request_id, operation, status, code, message)
            VALUES (${now}, '${account.id}', '${apiKey.id}', 'r', '${value}', 499, '${value}', 'm')`,
         `INSERT INTO usage_counts (key_id, hour, operation, status, calls) VALUES ('${apiKey.id}', ${hour}, '${value}', 799, 7)`,

@@ -17,7 +17,7 @@ import { type Made, type OldRelease, oldReleaseFolder, RELEASES, restoreOldDatab
 /** The SHA-256 of each kept file. They are never made again: a program that is packed later proves nothing about the one in use. */
 const KEPT: Record<string, string> = {
   '1.0.0/made.json': '4df87c217848646c135717ad1266e0cddc11de0c8261cf49f04cb7b3c58162fb',
-  '1.0.0/package.tgz': '8c285342a1913e5ce1c66c516fdc1cbe3a29893dd7dac949350393da5ff55de9',
+  '1.0.0/package.tar.gz': '8c285342a1913e5ce1c66c516fdc1cbe3a29893dd7dac949350393da5ff55de9',
   '1.0.0/petstore.db.gz': '1fb34aba2916a75cb868bf8823d11774c83d9add53210faf7e1818f049837aae',
   '1.0.0/postgres.sql': '54c0bcfdc371177936122ab1969f6023ae73c222a29772d5abbfb1a77e380ed1',
 }
