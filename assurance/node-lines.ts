@@ -5,7 +5,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { argumentsOf } from '../test/run/run.ts'
-import { say } from './harness/say.ts'
+import { say } from '../test/harness/say.ts'
 import { installNode, ROOT } from './package/old-node.ts'
 
 const LINES = [24, 26]

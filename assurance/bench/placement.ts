@@ -1,7 +1,7 @@
 // Starts the processes of a bench, each pinned to its core if possible.
 import { type ChildProcess, spawnSync } from 'node:child_process'
 import { availableParallelism } from 'node:os'
-import { collect, start, type StartOptions } from '../harness/processes.ts'
+import { collect, start, type StartOptions } from '../../test/harness/programs/processes.ts'
 
 const CORES = { server: '0', load: '1' }
 

@@ -1,8 +1,8 @@
 // npm run bench soak: measures the memory of each process under load, and whether it grows. Runs for ten minutes
 // (--minutes N) with a million animals (--animals N, at least 20,000) and one process (--workers N).
 import { parseArgs } from 'node:util'
-import { median } from '../harness/percentiles.ts'
-import { processTree, residentMegabytes } from '../harness/process-tree.ts'
+import { median } from '../../test/harness/percentiles.ts'
+import { processTree, residentMegabytes } from '../../test/harness/programs/process-tree.ts'
 import { shootWork } from './measure.ts'
 import { newDatabase, startService } from './subjects.ts'
 import { WORKS } from './works.ts'

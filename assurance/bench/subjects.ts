@@ -1,8 +1,8 @@
 // Starts what is measured: this service with its default settings, and the ceiling. Peers are in peers.ts.
 import { fileURLToPath } from 'node:url'
-import { sqlite } from '../harness/engines.ts'
-import { createKey, listening, petstore } from '../harness/instance.ts'
-import { firstLine, stop } from '../harness/processes.ts'
+import { sqlite } from '../../test/harness/databases/engines.ts'
+import { createKey, listening, petstore } from '../../test/harness/programs/instance.ts'
+import { firstLine, stop } from '../../test/harness/programs/processes.ts'
 import type { FixedAnswer } from './ceiling.ts'
 import { startOn } from './placement.ts'
 import type { Work } from './works.ts'

@@ -1,8 +1,8 @@
 // Builds a replacement for Debian's official image from its packages, so that no image is downloaded.
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { run } from '../harness/processes.ts'
-import { say } from '../harness/say.ts'
+import { run } from '../../test/harness/programs/processes.ts'
+import { say } from '../../test/harness/say.ts'
 
 export const MMDEBSTRAP = '/usr/bin/mmdebstrap'
 export const PODMAN = '/usr/bin/podman'

@@ -2,8 +2,8 @@
 // night. Then the rules of Kubernetes are made from them.
 import { writeFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { prometheusRule } from '../harness/manifests.ts'
-import { run } from '../harness/processes.ts'
+import { prometheusRule } from '../../test/harness/deployment/manifests.ts'
+import { run } from '../../test/harness/programs/processes.ts'
 import { requirePrograms } from './debian.ts'
 
 const PROMTOOL = '/usr/bin/promtool'

@@ -2,9 +2,9 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { askPostgres } from '../harness/ask-postgres.ts'
-import { addNode } from '../harness/engines.ts'
-import { type PostgresServer, startPostgres } from '../harness/postgres-server.ts'
+import { askPostgres } from '../../test/harness/databases/ask-postgres.ts'
+import { addNode } from '../../test/harness/databases/engines.ts'
+import { type PostgresServer, startPostgres } from '../../test/harness/databases/postgres-server.ts'
 
 const SETTINGS: `${string}=${string}`[] = [
   'shared_preload_libraries=citus',

@@ -3,9 +3,9 @@ import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { killAll } from '../harness/processes.ts'
-import { type Random, seeded } from '../harness/random.ts'
-import { say } from '../harness/say.ts'
+import { killAll } from '../../test/harness/programs/processes.ts'
+import { type Random, seeded } from '../../test/harness/random.ts'
+import { say } from '../../test/harness/say.ts'
 
 const LIMIT_MINUTES = 20
 

@@ -1,7 +1,7 @@
 // Many connections, each of which sends the next request as soon as the last one is answered.
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { percentile } from '../harness/percentiles.ts'
+import { percentile } from '../../test/harness/percentiles.ts'
 
 /** All connections are opened before the first request: with requests running, not all of 2,000 were accepted within 8 s. */
 const OPENING_MS = 1000

@@ -5,13 +5,13 @@
 import type { ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { createKey, startInstance } from '../harness/instance.ts'
-import { startPostgres } from '../harness/postgres-server.ts'
-import { until } from '../harness/until.ts'
+import { createKey, startInstance } from '../../test/harness/programs/instance.ts'
+import { startPostgres } from '../../test/harness/databases/postgres-server.ts'
+import { until } from '../../test/harness/until.ts'
 import { conduct, type Terms } from './conduct.ts'
-import { loseNewest } from '../harness/planted-loss.ts'
-import { Traffic } from '../harness/traffic.ts'
-import { compare } from '../harness/verdict.ts'
+import { loseNewest } from '../../test/harness/failures/planted-loss.ts'
+import { Traffic } from '../../test/harness/failures/traffic.ts'
+import { compare } from '../../test/harness/failures/verdict.ts'
 
 const READY_WITHIN_MS = 3000
 const CALM_MS = 3000

@@ -1,7 +1,7 @@
 // Debian's PostgreSQL: the folder of its programs, and the user that runs them.
 import { chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { run } from '../harness/processes.ts'
+import { run } from '../../test/harness/programs/processes.ts'
 
 export const PROGRAMS = '/usr/lib/postgresql/15/bin'
 export const POSTGRES_PROGRAMS = ['postgres', 'initdb', 'pg_basebackup', 'pg_ctl'].map((name) => join(PROGRAMS, name))

@@ -4,15 +4,15 @@
 // animal in each round, and then the drill must fail.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { createKey, launchInstance, startInstance } from '../harness/instance.ts'
-import { hasEnded, killAll, run, stop } from '../harness/processes.ts'
-import { say } from '../harness/say.ts'
-import { until } from '../harness/until.ts'
-import { Clients } from '../harness/clients.ts'
+import { createKey, launchInstance, startInstance } from '../../test/harness/programs/instance.ts'
+import { hasEnded, killAll, run, stop } from '../../test/harness/programs/processes.ts'
+import { say } from '../../test/harness/say.ts'
+import { until } from '../../test/harness/until.ts'
+import { Clients } from '../../test/harness/failures/clients.ts'
 import { conduct } from './conduct.ts'
-import { loseNewest } from '../harness/planted-loss.ts'
+import { loseNewest } from '../../test/harness/failures/planted-loss.ts'
 import { summary } from './report.ts'
-import { compare, isWhole, stopAndAudit } from '../harness/verdict.ts'
+import { compare, isWhole, stopAndAudit } from '../../test/harness/failures/verdict.ts'
 
 const CLIENTS = 4
 const DISK_MEGABYTES = 24

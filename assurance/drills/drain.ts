@@ -4,12 +4,12 @@
 // --restarts and --seed take a number; --plant kills the instances instead of stopping them, and then the drill must fail.
 import { mkdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { killAll } from '../harness/processes.ts'
-import { say } from '../harness/say.ts'
+import { killAll } from '../../test/harness/programs/processes.ts'
+import { say } from '../../test/harness/say.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
-import { PACKAGES, PROGRAMS, PROXIES } from '../harness/proxy-servers.ts'
-import { holds, type Outcome, restartAlone, type Restarts } from '../harness/restart-alone.ts'
+import { PACKAGES, PROGRAMS, PROXIES } from '../../test/harness/deployment/proxy-servers.ts'
+import { holds, type Outcome, restartAlone, type Restarts } from '../../test/harness/failures/restart-alone.ts'
 import { restartAsDocumented } from './restarts.ts'
 
 const CLIENTS = 8

@@ -1,8 +1,8 @@
 // Runs a drill on both engines, one after the other, each with a new database and a new folder.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { ENGINES } from '../harness/engines.ts'
-import { say } from '../harness/say.ts'
+import { ENGINES } from '../../test/harness/databases/engines.ts'
+import { say } from '../../test/harness/say.ts'
 
 export interface Ground {
   /** The name of the engine. */

@@ -1,7 +1,7 @@
 // Clients that record what they wrote to and read from several instances, and report contradictions.
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import { below, oneOf, type Random } from '../harness/random.ts'
+import { below, oneOf, type Random } from '../../test/harness/random.ts'
 
 const TRY_AGAIN_MS = 50
 const ANSWER_WITHIN_MS = 5000

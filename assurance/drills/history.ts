@@ -4,12 +4,12 @@
 // --kills and --seed take a number; --plant loses an animal at each kill, and then the drill must fail.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { createKey, startInstance } from '../harness/instance.ts'
-import { killHard } from '../harness/processes.ts'
+import { createKey, startInstance } from '../../test/harness/programs/instance.ts'
+import { killHard } from '../../test/harness/programs/processes.ts'
 import { conduct } from './conduct.ts'
 import { onEachEngine } from './each-engine.ts'
 import { Historian } from './historian.ts'
-import { loseNewest } from '../harness/planted-loss.ts'
+import { loseNewest } from '../../test/harness/failures/planted-loss.ts'
 
 const WRITERS = 6
 const LONGEST_LIFE_MS = 1000

@@ -3,9 +3,9 @@
 // --kills and --seed take a number; --plant loses an animal at each kill, and then the drill must fail.
 import { conduct } from './conduct.ts'
 import { onEachEngine } from './each-engine.ts'
-import { killUnderLoad } from '../harness/kills.ts'
+import { killUnderLoad } from '../../test/harness/failures/kills.ts'
 import { summary } from './report.ts'
-import { isWhole } from '../harness/verdict.ts'
+import { isWhole } from '../../test/harness/failures/verdict.ts'
 
 const CLIENTS = 8
 

@@ -1,10 +1,10 @@
 // Starts HAProxy in front of the instances. It checks their readiness and sends requests to those that are ready.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../harness/free-port.ts'
-import { start } from '../harness/processes.ts'
-import { HAPROXY } from '../harness/proxy-servers.ts'
-import { until } from '../harness/until.ts'
+import { freePort } from '../../test/harness/connections/free-port.ts'
+import { start } from '../../test/harness/programs/processes.ts'
+import { HAPROXY } from '../../test/harness/deployment/proxy-servers.ts'
+import { until } from '../../test/harness/until.ts'
 
 /** HAProxy's answer when no instance is ready: an Error body like those of the service. */
 const NOT_READY = JSON.stringify({

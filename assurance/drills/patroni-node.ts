@@ -2,9 +2,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { freePort } from '../harness/free-port.ts'
-import { signalTree } from '../harness/process-tree.ts'
-import { killAtExit, killHard, start } from '../harness/processes.ts'
+import { freePort } from '../../test/harness/connections/free-port.ts'
+import { signalTree } from '../../test/harness/programs/process-tree.ts'
+import { killAtExit, killHard, start } from '../../test/harness/programs/processes.ts'
 import { makeFolder, postgresUser, PROGRAMS } from './debian-postgres.ts'
 
 export const PATRONI = '/usr/bin/patroni'

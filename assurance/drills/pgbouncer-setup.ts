@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startSharedPostgres, THROUGH_PGBOUNCER } from '../harness/engines.ts'
-import { freePort } from '../harness/free-port.ts'
-import type { PostgresServer } from '../harness/postgres-server.ts'
+import { startSharedPostgres, THROUGH_PGBOUNCER } from '../../test/harness/databases/engines.ts'
+import { freePort } from '../../test/harness/connections/free-port.ts'
+import type { PostgresServer } from '../../test/harness/databases/postgres-server.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'petstore-pgbouncer-'))
 let server: PostgresServer

@@ -5,13 +5,13 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { killAll } from '../harness/processes.ts'
+import { killAll } from '../../test/harness/programs/processes.ts'
 import { conduct } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import { cutPowerUnderLoad } from './power.ts'
 import { summary } from './report.ts'
 import { COMPILER } from './shim.ts'
-import { isWhole } from '../harness/verdict.ts'
+import { isWhole } from '../../test/harness/failures/verdict.ts'
 
 const CLIENTS = 8
 

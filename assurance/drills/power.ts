@@ -4,12 +4,12 @@ import { once } from 'node:events'
 import { copyFileSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { freePort } from '../harness/free-port.ts'
-import { createKey, launchInstance, startInstance } from '../harness/instance.ts'
-import { below, type Random } from '../harness/random.ts'
-import { Clients } from '../harness/clients.ts'
+import { freePort } from '../../test/harness/connections/free-port.ts'
+import { createKey, launchInstance, startInstance } from '../../test/harness/programs/instance.ts'
+import { below, type Random } from '../../test/harness/random.ts'
+import { Clients } from '../../test/harness/failures/clients.ts'
 import { compileShim } from './shim.ts'
-import { type Audit, stopAndAudit } from '../harness/verdict.ts'
+import { type Audit, stopAndAudit } from '../../test/harness/failures/verdict.ts'
 
 const PATIENCE_MS = 60_000
 /** The power fails after at most this many writes and syncs, which covers a start, load and a checkpoint. */

@@ -4,8 +4,8 @@
 // then the drill must fail.
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { createKey, type Instance, startInstance } from '../harness/instance.ts'
-import { killAll, killHard } from '../harness/processes.ts'
+import { createKey, type Instance, startInstance } from '../../test/harness/programs/instance.ts'
+import { killAll, killHard } from '../../test/harness/programs/processes.ts'
 import { conduct, type Terms } from './conduct.ts'
 import { requirePrograms } from './debian.ts'
 import {
@@ -17,7 +17,7 @@ import {
   noRepeats,
   type Scene,
 } from './proxy-checks.ts'
-import { PACKAGES, PROGRAMS, PROXIES, type StartProxy } from '../harness/proxy-servers.ts'
+import { PACKAGES, PROGRAMS, PROXIES, type StartProxy } from '../../test/harness/deployment/proxy-servers.ts'
 
 const CHECKS: Record<string, (scene: Scene, rounds: number) => Promise<Found>> = {
   '600 KB bodies': (scene, rounds) => earlyAnswers(scene, 600_000, rounds),

@@ -2,8 +2,8 @@
 import { randomUUID } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { setTimeout } from 'node:timers/promises'
-import type { Instance } from '../harness/instance.ts'
-import { until } from '../harness/until.ts'
+import type { Instance } from '../../test/harness/programs/instance.ts'
+import { until } from '../../test/harness/until.ts'
 import { type Upload, upload } from './upload.ts'
 
 export interface Scene {

@@ -1,8 +1,8 @@
 // Renders the results of a drill as a table and a summary.
-import { inColumns } from '../harness/columns.ts'
-import { percentile } from '../harness/percentiles.ts'
-import type { Acknowledged, Clients, Setback } from '../harness/clients.ts'
-import type { Audit } from '../harness/verdict.ts'
+import { inColumns } from '../../test/harness/columns.ts'
+import { percentile } from '../../test/harness/percentiles.ts'
+import type { Acknowledged, Clients, Setback } from '../../test/harness/failures/clients.ts'
+import type { Audit } from '../../test/harness/failures/verdict.ts'
 
 /** A fault, and the time in which its effects are counted. */
 export interface FaultWindow {

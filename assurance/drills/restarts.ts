@@ -2,7 +2,7 @@
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { deployed } from '../harness/deployed.ts'
+import { deployed } from '../../test/harness/deployment/deployed.ts'
 import {
   createKey,
   type Instance,
@@ -11,9 +11,9 @@ import {
   MAIN,
   settings,
   startInstance,
-} from '../harness/instance.ts'
-import { collect, start } from '../harness/processes.ts'
-import { type Outcome, type Restarts, underTraffic } from '../harness/restart-alone.ts'
+} from '../../test/harness/programs/instance.ts'
+import { collect, start } from '../../test/harness/programs/processes.ts'
+import { type Outcome, type Restarts, underTraffic } from '../../test/harness/failures/restart-alone.ts'
 import { runAsOperator } from './operator-shell.ts'
 
 /** Restarts two instances behind a load balancer in turn; `settleMs` is how long the balancer needs to use one again. */

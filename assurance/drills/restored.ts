@@ -1,8 +1,8 @@
 // Whether a restored store is the one that was backed up, and works.
 import { randomUUID } from 'node:crypto'
-import { makeKey, petstore } from '../harness/instance.ts'
-import type { Acknowledged } from '../harness/clients.ts'
-import { compare, type Listed, readAll } from '../harness/verdict.ts'
+import { makeKey, petstore } from '../../test/harness/programs/instance.ts'
+import type { Acknowledged } from '../../test/harness/failures/clients.ts'
+import { compare, type Listed, readAll } from '../../test/harness/failures/verdict.ts'
 
 /** What was seen of a store before it is restored. */
 export interface Witness {

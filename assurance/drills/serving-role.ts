@@ -1,6 +1,6 @@
 // The role of deploy/kubernetes that serves and owns no table.
 import { readFileSync } from 'node:fs'
-import { askPostgres } from '../harness/ask-postgres.ts'
+import { askPostgres } from '../../test/harness/databases/ask-postgres.ts'
 
 const ROLES = new URL('../../deploy/kubernetes/postgres/roles.sql', import.meta.url)
 

@@ -1,7 +1,7 @@
 // Compiles the C libraries of this folder that drills preload into a process (LD_PRELOAD).
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { run } from '../harness/processes.ts'
+import { run } from '../../test/harness/programs/processes.ts'
 
 export const COMPILER = '/usr/bin/gcc'
 

@@ -2,9 +2,9 @@
 // Fails if an honest request fails, or if connections with slow headers or bodies are still open after the server's timeouts.
 // --connections, --seconds and --seed take a number; with --plant the slow clients may take every connection, and then the
 // drill must fail.
-import { ENGINES } from '../harness/engines.ts'
+import { ENGINES } from '../../test/harness/databases/engines.ts'
 import { conduct } from './conduct.ts'
-import { serveBesideSlowClients } from '../harness/slow.ts'
+import { serveBesideSlowClients } from '../../test/harness/failures/slow.ts'
 
 await conduct({ connections: 600, seconds: 50 }, async ({ folder, seed, plant, counts: { connections, seconds } }) => {
   await using database = await ENGINES[0]!.newEmptyDatabase()

@@ -1,7 +1,7 @@
 // A client that sends a large body and reads the answer meanwhile, as curl does. It loses an answer that a reset overtakes.
 import { connect, type Socket } from 'node:net'
 import { setTimeout } from 'node:timers/promises'
-import { readHead } from '../harness/raw-http.ts'
+import { readHead } from '../../test/harness/connections/raw-http.ts'
 
 export interface Upload {
   method: string

@@ -5,15 +5,15 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
-import { Clients } from '../harness/clients.ts'
+import { Clients } from '../../test/harness/failures/clients.ts'
 import { conduct } from './conduct.ts'
-import { percentile } from '../harness/percentiles.ts'
+import { percentile } from '../../test/harness/percentiles.ts'
 import { requirePrograms } from './debian.ts'
-import { createKey, startInstance } from '../harness/instance.ts'
+import { createKey, startInstance } from '../../test/harness/programs/instance.ts'
 import { askLivez } from './livez-asker.ts'
 import { summary } from './report.ts'
 import { COMPILER, compileShim } from './shim.ts'
-import { isWhole, stopAndAudit } from '../harness/verdict.ts'
+import { isWhole, stopAndAudit } from '../../test/harness/failures/verdict.ts'
 
 const LOG_LIMIT = 64_000_000
 const LOOK_EVERY_MS = 20

@@ -1,16 +1,16 @@
 // Kills one worker of an instance after the other, while clients add animals and other clients keep connections open.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { acceptedFrom, socketsOf } from '../harness/accepted-sockets.ts'
-import { createKey, startInstance } from '../harness/instance.ts'
-import { childrenOf } from '../harness/process-tree.ts'
-import { killHard } from '../harness/processes.ts'
-import { RawConnection } from '../harness/raw-http.ts'
-import { until } from '../harness/until.ts'
-import { Clients } from '../harness/clients.ts'
-import type { Kills } from '../harness/kills.ts'
-import { loseNewest } from '../harness/planted-loss.ts'
-import { type Audit, stopAndAudit } from '../harness/verdict.ts'
+import { acceptedFrom, socketsOf } from '../../test/harness/connections/accepted-sockets.ts'
+import { createKey, startInstance } from '../../test/harness/programs/instance.ts'
+import { childrenOf } from '../../test/harness/programs/process-tree.ts'
+import { killHard } from '../../test/harness/programs/processes.ts'
+import { RawConnection } from '../../test/harness/connections/raw-http.ts'
+import { until } from '../../test/harness/until.ts'
+import { Clients } from '../../test/harness/failures/clients.ts'
+import type { Kills } from '../../test/harness/failures/kills.ts'
+import { loseNewest } from '../../test/harness/failures/planted-loss.ts'
+import { type Audit, stopAndAudit } from '../../test/harness/failures/verdict.ts'
 
 const PATIENCE_MS = 60_000
 const WITNESSES = 24

@@ -5,7 +5,7 @@
 import { conduct } from './conduct.ts'
 import { onEachEngine } from './each-engine.ts'
 import { summary } from './report.ts'
-import { isWhole } from '../harness/verdict.ts'
+import { isWhole } from '../../test/harness/failures/verdict.ts'
 import { killWorkers } from './worker-kills.ts'
 
 const PROCESSES = 3

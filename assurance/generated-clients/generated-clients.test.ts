@@ -9,7 +9,7 @@ import { after, before, describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { OPERATIONS } from '../../src/contract/operations.ts'
-import { installOnDemand } from '../harness/install-on-demand.ts'
+import { installOnDemand } from '../../test/harness/programs/install-on-demand.ts'
 import { BLOCKS, runBlock } from '../../test/repository/documented-commands.ts'
 import { type Petstore, startPetstore } from '../../test/harness/harness.ts'
 

@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { it } from 'node:test'
-import { type Folder, makeKeyByProgram, serve } from '../../test/harness/command.ts'
-import { ENGINES } from '../harness/engines.ts'
+import { type Folder, makeKeyByProgram, serve } from '../../test/harness/programs/command.ts'
+import { ENGINES } from '../../test/harness/databases/engines.ts'
 
 /** Declares the cases. `newFolder` makes a folder to run it in; `name` is how it calls itself in hints. */
 export function describeProgram(newFolder: () => Promise<Folder>, name = 'petstore'): void {

@@ -5,9 +5,9 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { collect } from '../harness/processes.ts'
-import { until } from '../harness/until.ts'
-import { Folder, makeKeyByProgram, serve, type Served } from '../../test/harness/command.ts'
+import { collect } from '../../test/harness/programs/processes.ts'
+import { until } from '../../test/harness/until.ts'
+import { Folder, makeKeyByProgram, serve, type Served } from '../../test/harness/programs/command.ts'
 import { installNode, NODE_PACKAGE, processes, ROOT } from './old-node.ts'
 
 const LAUNCHER = join(ROOT, 'bin/petstore.js')

@@ -5,7 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import { Folder } from '../../test/harness/command.ts'
+import { Folder } from '../../test/harness/programs/command.ts'
 import { describeProgram } from './installed-program.ts'
 import { installNode, ROOT } from './old-node.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { cpuTime } from '../../test/harness/cpu-time.ts'
+import { cpuTime } from '../../test/harness/programs/cpu-time.ts'
 import { type Json, parseExactJson } from './exact-json.ts'
 
 /** What JSON.parse gives: each bigint rounded. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { cpuTime } from '../../test/harness/cpu-time.ts'
+import { cpuTime } from '../../test/harness/programs/cpu-time.ts'
 import { linkTo } from './link.ts'
 
 const PETS = new URL('https://pets.example/v1/pets?limit=5')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { pipeline } from 'node:stream/promises'
 import { describe, it } from 'node:test'
 import { inspect } from 'node:util'
-import { freePort } from '../../assurance/harness/free-port.ts'
+import { freePort } from '../../test/harness/connections/free-port.ts'
 import { startPetstore } from '../../test/harness/harness.ts'
 import {
   AuthenticationError,

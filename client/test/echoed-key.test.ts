@@ -5,7 +5,7 @@ import { inspect } from 'node:util'
 import { runInNewContext } from 'node:vm'
 import * as fc from 'fast-check'
 import { type DeprecationNotice, NetworkError, Petstore, type PetstoreOptions } from '../src/petstore.ts'
-import { cpuTime } from '../../test/harness/cpu-time.ts'
+import { cpuTime } from '../../test/harness/programs/cpu-time.ts'
 import { KEY, PET, type Respond, sending, startOddServer } from './odd-server.ts'
 
 const hex = (character: string) => character.charCodeAt(0).toString(16)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeOnSqlite, type Petstore as Service, startPetstore } from '../../test/harness/harness.ts'
-import { sqlite } from '../../assurance/harness/engines.ts'
+import { sqlite } from '../../test/harness/databases/engines.ts'
 import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { toJson } from '../../test/harness/openapi-document.ts'

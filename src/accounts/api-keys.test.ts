@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { account, apiKey, event } from '../../test/harness/sample-rows.ts'
+import { account, apiKey, event } from '../../test/harness/databases/sample-rows.ts'
 import { openStore } from '../store/opening/open-store.ts'
 import { kindOf } from '../store/records.ts'
 import { generateKey, hashKey, isWellFormedKey, Keyring, randomText, stateOf } from './api-keys.ts'

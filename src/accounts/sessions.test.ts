@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { after, describe, it } from 'node:test'
 import { openStore } from '../store/opening/open-store.ts'
 import { NoWrites } from '../store/store.ts'
-import { account as sampleAccount, event } from '../../test/harness/sample-rows.ts'
+import { account as sampleAccount, event } from '../../test/harness/databases/sample-rows.ts'
 import {
   CLOCK_SKEW_MS,
   csrfToken,

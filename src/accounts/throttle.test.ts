@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { cpuTime } from '../../test/harness/cpu-time.ts'
+import { cpuTime } from '../../test/harness/programs/cpu-time.ts'
 import {
   addressGroup,
   type TryLimit,

@@ -10,8 +10,8 @@ import type { ApiKey, FailedRequest } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 import { openStore } from '../store/opening/open-store.ts'
 import { kindOf } from '../store/records.ts'
-import { account as sampleAccount, apiKey, event } from '../../test/harness/sample-rows.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { account as sampleAccount, apiKey, event } from '../../test/harness/databases/sample-rows.ts'
+import { until } from '../../test/harness/until.ts'
 import { FAILED_WAITING, Usage } from './usage.ts'
 
 const HOUR_MS = 3_600_000

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { cpuTime } from '../../test/harness/cpu-time.ts'
+import { cpuTime } from '../../test/harness/programs/cpu-time.ts'
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber, int64FromText, isInt64 } from './int64.ts'
 
 const int64 = fc.bigInt({ min: INT64_MIN, max: INT64_MAX })

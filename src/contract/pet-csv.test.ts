@@ -1,7 +1,7 @@
 // How an animal is written as a row of CSV.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { samplePet } from '../../test/harness/databases/sample-pet.ts'
 import { CSV_COLUMNS, csvLine } from './pet-csv.ts'
 import { INT64_MIN } from './int64.ts'
 import type { Pet, PetStatus } from './pets.ts'

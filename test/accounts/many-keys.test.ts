@@ -6,11 +6,11 @@ import { Problem } from '../../src/contract/errors.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { ACTIVE_KEYS_MOST } from '../../src/contract/limits.ts'
 import type { ApiKey, KeyQuery } from '../../src/store/account-store.ts'
-import { type ConsoleClient, signedIn, signedInAs } from '../harness/console-client.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { type ConsoleClient, signedIn, signedInAs } from '../harness/connections/console-client.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
 import { describeService, makeAccount, makeKey, type Petstore, startPetstore } from '../harness/harness.ts'
-import { petstore as petstoreCommand } from '../harness/in-process-command.ts'
-import { apiKey, event } from '../harness/sample-rows.ts'
+import { petstore as petstoreCommand } from '../harness/programs/in-process-command.ts'
+import { apiKey, event } from '../harness/databases/sample-rows.ts'
 
 const NOW = 1_790_000_000_000
 const HOUR = 3_600_000

@@ -1,17 +1,17 @@
 // Managers and members: who is a manager, that one always remains, and that upgrades and commands agree with the console.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
 import { EmailTaken } from '../../src/accounts/account-problems.ts'
 import { Accounts } from '../../src/accounts/accounts.ts'
 import type { Account, Role } from '../../src/store/account-store.ts'
 import { FIRST_RUN_EMAIL } from '../../src/store/people-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { ConsoleClient, signedInManager } from '../harness/console-client.ts'
+import { ConsoleClient, signedInManager } from '../harness/connections/console-client.ts'
 import { PASSWORD, startPetstore } from '../harness/harness.ts'
-import { commandsOn } from '../harness/in-process-command.ts'
-import { account, addAccount, addKey, event, session } from '../harness/sample-rows.ts'
-import { withStore } from '../harness/with-store.ts'
+import { commandsOn } from '../harness/programs/in-process-command.ts'
+import { account, addAccount, addKey, event, session } from '../harness/databases/sample-rows.ts'
+import { withStore } from '../harness/databases/with-store.ts'
 
 const rolesIn = async ({ accounts }: Store) =>
   Object.fromEntries((await accounts.listAccounts()).map(({ email, role }) => [email.split('@')[0], role]))

@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { BASE_PATH, examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { callExample, type Petstore, startPetstore } from '../harness/harness.ts'
-import { expectRawError, keyHeader, RawConnection } from '../../assurance/harness/raw-http.ts'
-import { WORKERS } from '../run/with-workers.ts'
+import { expectRawError, keyHeader, RawConnection } from '../harness/connections/raw-http.ts'
+import { WORKERS } from '../harness/programs/with-workers.ts'
 
 const RATE_LIMIT = 20
 const ORIGIN = { Origin: 'https://shop.example' }

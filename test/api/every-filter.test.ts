@@ -3,11 +3,11 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { Petstore as Client } from '../../client/src/petstore.ts'
-import { asTexts, otherPet, samplePet, variants } from '../../assurance/harness/sample-pet.ts'
+import { asTexts, otherPet, samplePet, variants } from '../harness/databases/sample-pet.ts'
 import { encodeCursor, FILTER_NAMES, type Filters, type ListQuery } from '../../src/contract/list-query.ts'
 import { type NewPet, type Pet, renderPet } from '../../src/contract/pets.ts'
 import type { Store } from '../../src/store/store.ts'
-import { signedIn } from '../harness/console-client.ts'
+import { signedIn } from '../harness/connections/console-client.ts'
 import { describeService, expectError } from '../harness/harness.ts'
 
 /** Every combination of the filters, each with either value. */

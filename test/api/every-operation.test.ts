@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { parseExactJson } from '../../client/src/exact-json.ts'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
 import { type ErrorCode, ERRORS } from '../../src/contract/errors.ts'
 import { INT64_MAX } from '../../src/contract/int64.ts'
 import { BODY_LIMIT } from '../../src/contract/limits.ts'

@@ -7,7 +7,7 @@ import { generateKey } from '../../src/accounts/api-keys.ts'
 import { newToken } from '../../src/accounts/sessions.ts'
 import { Refusal } from '../../src/contract/errors.ts'
 import { readIdempotencyKey } from '../../src/http/operations/handlers.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
 import { countPets, describeService, expectError, makeKey, type Petstore, startPetstore } from '../harness/harness.ts'
 
 const REX = '{"name":"Rex","categoryId":3}'

@@ -19,8 +19,8 @@ import { createPages } from '../../src/http/pages.ts'
 import { createHealth } from '../../src/http/lifecycle.ts'
 import { createLog } from '../../src/log.ts'
 import { createAdmin } from '../../src/server.ts'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
-import { Folder, serve } from '../harness/command.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
+import { Folder, serve } from '../harness/programs/command.ts'
 import { startPetstore } from '../harness/harness.ts'
 
 const fault = (): never => {

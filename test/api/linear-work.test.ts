@@ -25,7 +25,7 @@ import { matchesEtag } from '../../src/http/answers/answer-cache.ts'
 import { checkJsonHeaders, parseJsonBody } from '../../src/http/body.ts'
 import { readIdempotencyKey } from '../../src/http/operations/handlers.ts'
 import { findOperation, originForm } from '../../src/http/call/routes.ts'
-import { cpuTime } from '../harness/cpu-time.ts'
+import { cpuTime } from '../harness/programs/cpu-time.ts'
 import { startPetstore } from '../harness/harness.ts'
 
 /** More than a request can hold (16 KiB), so that what grows faster than its input stands out. */

@@ -7,11 +7,11 @@ import type { AddressInfo } from 'node:net'
 import { pipeline } from 'node:stream/promises'
 import { after, before, describe, it } from 'node:test'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
-import { freePort } from '../../assurance/harness/free-port.ts'
-import { collect } from '../../assurance/harness/processes.ts'
-import { BIN, Folder } from '../harness/command.ts'
+import { freePort } from '../harness/connections/free-port.ts'
+import { collect } from '../harness/programs/processes.ts'
+import { BIN, Folder } from '../harness/programs/command.ts'
 import { sharePetstore, startPetstore } from '../harness/harness.ts'
-import { Agent, REVISIONS, type RpcAnswer } from '../harness/mcp-client.ts'
+import { Agent, REVISIONS, type RpcAnswer } from '../harness/connections/mcp-client.ts'
 
 /** Pieces of 64 KiB without a line feed. */
 function* endless(): Generator<Buffer> {

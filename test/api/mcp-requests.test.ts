@@ -1,11 +1,11 @@
 // Requests to /mcp as no client sends them, and what the protocol demands of the answers.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
 import { BODY_LIMIT } from '../../src/contract/limits.ts'
 import { OPERATIONS } from '../../src/contract/operations.ts'
 import { expectError, sharePetstore, startPetstore } from '../harness/harness.ts'
-import { post } from '../harness/mcp-client.ts'
+import { post } from '../harness/connections/mcp-client.ts'
 
 const NEWEST = '2026-07-28'
 const META = {

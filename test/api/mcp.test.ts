@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { OPERATIONS } from '../../src/contract/operations.ts'
 import { argumentName, bodySchema, toolsAt } from '../../src/http/mcp/tools.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { until } from '../harness/until.ts'
 import {
   callExample,
   restoreExample,
@@ -14,8 +14,8 @@ import {
   sharePetstore,
   startPetstore,
 } from '../harness/harness.ts'
-import { signedIn } from '../harness/console-client.ts'
-import { Agent, post, REVISIONS } from '../harness/mcp-client.ts'
+import { signedIn } from '../harness/connections/console-client.ts'
+import { Agent, post, REVISIONS } from '../harness/connections/mcp-client.ts'
 import { isValid, type JsonSchema } from '../harness/openapi-document.ts'
 
 const INT64_MAX = '9223372036854775807'

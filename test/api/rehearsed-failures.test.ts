@@ -5,8 +5,8 @@ import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import type { OperationCall } from '../../src/http/call/call.ts'
 import { rehearse } from '../../src/http/operations/rehearse.ts'
-import { list, RawConnection } from '../../assurance/harness/raw-http.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { list, RawConnection } from '../harness/connections/raw-http.ts'
+import { until } from '../harness/until.ts'
 import { countPets, describeOnSqlite, expectError, startPetstore } from '../harness/harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }

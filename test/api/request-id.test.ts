@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import { sharePetstore, startPetstore } from '../harness/harness.ts'
-import { expectRawError, keyHeader, RawConnection } from '../../assurance/harness/raw-http.ts'
+import { expectRawError, keyHeader, RawConnection } from '../harness/connections/raw-http.ts'
 
 const MADE = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 

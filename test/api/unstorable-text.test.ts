@@ -1,7 +1,7 @@
 // U+0000 and halves of characters, which PostgreSQL cannot store: no request with them fails, or hides what others did.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { ConsoleClient, signedIn } from '../harness/console-client.ts'
+import { ConsoleClient, signedIn } from '../harness/connections/console-client.ts'
 import { describeService, expectError, PASSWORD } from '../harness/harness.ts'
 
 describeService('Text that no database can store', (service) => {

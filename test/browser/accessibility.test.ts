@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import { ROUTES } from '../../src/console/console.ts'
-import { MEMBER_PAGES, OPEN_PAGES } from '../harness/console-client.ts'
+import { MEMBER_PAGES, OPEN_PAGES } from '../harness/connections/console-client.ts'
 import { check, describeWithSample, OF_A_FILE, OF_A_KEY, OF_A_PERSON, PROMISE } from './accessible.ts'
 
 const CONSOLE_CSS = readFileSync(new URL('../../src/console/assets/console.css', import.meta.url), 'utf8')

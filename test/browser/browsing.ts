@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, afterEach, before, describe } from 'node:test'
 import type { Browser, BrowserContextOptions, Page } from '@playwright/test'
-import { ConsoleClient } from '../harness/console-client.ts'
+import { ConsoleClient } from '../harness/connections/console-client.ts'
 import { PASSWORD, type Petstore, type PetstoreOptions, startPetstore } from '../harness/harness.ts'
 import { findChromium, launchChromium } from './chromium.ts'
 

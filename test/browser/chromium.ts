@@ -2,8 +2,8 @@
 // shell comes first: it is the same browser without a window's user interface, at half the processor time.
 import { existsSync } from 'node:fs'
 import { type Browser, chromium } from '@playwright/test'
-import { keptIn } from '../../assurance/harness/processes.ts'
-import { folderUntilExit } from '../harness/command.ts'
+import { keptIn } from '../harness/programs/processes.ts'
+import { folderUntilExit } from '../harness/programs/command.ts'
 
 const PLACES = [
   '/usr/bin/chromium-headless-shell',

@@ -13,11 +13,11 @@ import { CopyRefused, copyStore } from '../../src/store/database/copy-store.ts'
 import { COUNTED_KINDS, type Kind, kindOf, KINDS, type StoredRecord, titleOf } from '../../src/store/records.ts'
 import type { Idempotency } from '../../src/store/idempotency.ts'
 import type { Store } from '../../src/store/store.ts'
-import { ENGINES, postgres, sqlite } from '../../assurance/harness/engines.ts'
-import { commandsOn, type InProcessOptions, petstore } from '../harness/in-process-command.ts'
-import { apiKey, event } from '../harness/sample-rows.ts'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
-import { withStore } from '../harness/with-store.ts'
+import { ENGINES, postgres, sqlite } from '../harness/databases/engines.ts'
+import { commandsOn, type InProcessOptions, petstore } from '../harness/programs/in-process-command.ts'
+import { apiKey, event } from '../harness/databases/sample-rows.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
+import { withStore } from '../harness/databases/with-store.ts'
 
 const ROUTES = [
   [sqlite, postgres],

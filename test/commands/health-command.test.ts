@@ -1,9 +1,9 @@
 // petstore health, which the health checks of containers call.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { freePort } from '../../assurance/harness/free-port.ts'
+import { freePort } from '../harness/connections/free-port.ts'
 import { startPetstore } from '../harness/harness.ts'
-import { petstore as command } from '../harness/in-process-command.ts'
+import { petstore as command } from '../harness/programs/in-process-command.ts'
 
 it('petstore health tells whether the service is ready, on the admin port if there is one', async () => {
   await using petstore = await startPetstore({ env: { PETSTORE_ADMIN_PORT: '0' }, config: { workers: 1 } })

@@ -1,5 +1,5 @@
 // Imports a file as petstore import does, and is killed at an exact point: when as many rows are done as the third argument says.
-import { petstore } from '../harness/in-process-command.ts'
+import { petstore } from '../harness/programs/in-process-command.ts'
 
 const [database = '', file = '', rows = ''] = process.argv.slice(2)
 

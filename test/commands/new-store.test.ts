@@ -4,11 +4,11 @@ import { existsSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { COMMANDS } from '../../src/cli/commands.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { atTerminal, Folder, hasTerminal } from '../harness/command.ts'
-import { askDatabase } from '../harness/database-schema.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { atTerminal, Folder, hasTerminal } from '../harness/programs/command.ts'
+import { askDatabase } from '../harness/databases/database-schema.ts'
 import { PASSWORD } from '../harness/harness.ts'
-import { commandsOn, type InProcessOptions, petstore, stopOnceServing } from '../harness/in-process-command.ts'
+import { commandsOn, type InProcessOptions, petstore, stopOnceServing } from '../harness/programs/in-process-command.ts'
 
 /** A line for every command, and whether it creates a store where there is none, with a question on a terminal. */
 const LINES: Record<string, [line: string, creates?: 'asks' | 'never asks']> = {

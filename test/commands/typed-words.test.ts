@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { generateKey } from '../../src/accounts/api-keys.ts'
-import { collect } from '../../assurance/harness/processes.ts'
-import { Folder, hasTerminal } from '../harness/command.ts'
-import { askDatabase } from '../harness/database-schema.ts'
+import { collect } from '../harness/programs/processes.ts'
+import { Folder, hasTerminal } from '../harness/programs/command.ts'
+import { askDatabase } from '../harness/databases/database-schema.ts'
 
 const EMAIL = 'you@example.com'
 

@@ -8,10 +8,10 @@ import type { Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { TIMEOUTS as DEFAULT_TIMEOUTS } from '../../src/http/app.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { Folder, serve } from '../harness/command.ts'
+import { until } from '../harness/until.ts'
+import { Folder, serve } from '../harness/programs/command.ts'
 import { allowedAt, countPets, type Petstore, sharePetstore, startPetstore } from '../harness/harness.ts'
-import { create, expectRawError, get, list, LIVEZ, RawConnection, REX } from '../../assurance/harness/raw-http.ts'
+import { create, expectRawError, get, list, LIVEZ, RawConnection, REX } from '../harness/connections/raw-http.ts'
 
 const CONNECT = 'CONNECT pets.example:443 HTTP/1.1\r\nHost: pets.example\r\n\r\n'
 

@@ -4,10 +4,10 @@ import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import * as fc from 'fast-check'
 import { BODY_LIMIT } from '../../src/contract/limits.ts'
-import { signedIn } from '../harness/console-client.ts'
+import { signedIn } from '../harness/connections/console-client.ts'
 import { makeKey, sharePetstore } from '../harness/harness.ts'
-import { postgres } from '../../assurance/harness/engines.ts'
-import { get, keyHeader, RawConnection } from '../../assurance/harness/raw-http.ts'
+import { postgres } from '../harness/databases/engines.ts'
+import { get, keyHeader, RawConnection } from '../harness/connections/raw-http.ts'
 
 const ANIMAL = '{"name":"Zoë 🐕","categoryId":9223372036854775807,"status":"pending"}'
 

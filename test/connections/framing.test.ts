@@ -5,7 +5,7 @@ import { after, describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { ErrorCode } from '../../src/contract/errors.ts'
 import { allowedAt, sharePetstore } from '../harness/harness.ts'
-import { expectRawError, keyHeader, type RawAnswer, RawConnection, REX } from '../../assurance/harness/raw-http.ts'
+import { expectRawError, keyHeader, type RawAnswer, RawConnection, REX } from '../harness/connections/raw-http.ts'
 
 const HOST = 'Host: pets.example\r\n'
 const JSON_TYPE = 'Content-Type: application/json\r\n'

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { fuzz } from '../harness/fuzzing/fuzzing.ts'
-import { seeded } from '../../assurance/harness/random.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { folderUntilExit } from '../harness/command.ts'
+import { seeded } from '../harness/random.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { folderUntilExit } from '../harness/programs/command.ts'
 
 // One after the other: the command that makes a key blocks this process, and the connections of another test would seem to stay open.
 describe('Malformed requests', { concurrency: false }, () => {

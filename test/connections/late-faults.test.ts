@@ -5,8 +5,8 @@ import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import type { ListQuery } from '../../src/contract/list-query.ts'
 import { TIMEOUTS as DEFAULT_TIMEOUTS } from '../../src/http/app.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { signedIn } from '../harness/console-client.ts'
+import { until } from '../harness/until.ts'
+import { signedIn } from '../harness/connections/console-client.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
 
 /** A request has the usual time, however busy the machine is; what follows its answer does not. */

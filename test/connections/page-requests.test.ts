@@ -2,9 +2,9 @@
 // page shows is tested in console-*.test.ts.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { until } from '../../assurance/harness/until.ts'
+import { until } from '../harness/until.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
-import { expectRawError, type RawAnswer, RawConnection } from '../../assurance/harness/raw-http.ts'
+import { expectRawError, type RawAnswer, RawConnection } from '../harness/connections/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
 const HTML = 'Accept: text/html\r\n'

@@ -1,12 +1,12 @@
 // Requests that are sent without waiting for answers, and answers that nobody reads.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { residentMegabytes } from '../../assurance/harness/process-tree.ts'
+import { residentMegabytes } from '../harness/programs/process-tree.ts'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { Folder, makeKey, serve } from '../harness/command.ts'
+import { Folder, makeKey, serve } from '../harness/programs/command.ts'
 import { countPets, describeService, sharePetstore } from '../harness/harness.ts'
-import { create, get, keyHeader, list, LIVEZ, RawConnection, REX } from '../../assurance/harness/raw-http.ts'
+import { create, get, keyHeader, list, LIVEZ, RawConnection, REX } from '../harness/connections/raw-http.ts'
 
 const HOST = 'Host: localhost\r\n'
 /** Makes requests so long that less than a hundred of them arrive at once. */

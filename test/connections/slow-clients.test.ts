@@ -1,9 +1,9 @@
 // A hundred slow clients for a moment; npm run drill slow-clients is the long form, and waits for the time limits.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { serveBesideSlowClients } from '../../assurance/harness/slow.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { folderUntilExit } from '../harness/command.ts'
+import { serveBesideSlowClients } from '../harness/failures/slow.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { folderUntilExit } from '../harness/programs/command.ts'
 
 it('Honest clients are served beside slow ones, unless those may take every connection', async () => {
   for (const plant of [false, true]) {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { ERRORS } from '../../src/contract/errors.ts'
-import { createKey, signedIn, signedInAs, withKey } from '../harness/console-client.ts'
+import { createKey, signedIn, signedInAs, withKey } from '../harness/connections/console-client.ts'
 import { describeOnSqlite, makeKey, PASSWORD } from '../harness/harness.ts'
 
 const DAY_MS = 86_400_000

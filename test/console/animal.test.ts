@@ -5,9 +5,16 @@ import { it } from 'node:test'
 import { encodeCursor } from '../../src/contract/list-query.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
-import { type ConsoleClient, hiddenIn, inWords, signedIn, signedInAs, wordsOf } from '../harness/console-client.ts'
+import {
+  type ConsoleClient,
+  hiddenIn,
+  inWords,
+  signedIn,
+  signedInAs,
+  wordsOf,
+} from '../harness/connections/console-client.ts'
 import { describeOnSqlite, type Petstore } from '../harness/harness.ts'
-import { event } from '../harness/sample-rows.ts'
+import { event } from '../harness/databases/sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 

@@ -1,15 +1,15 @@
 // The animals in the console: a page at a time, by status where asked, with the same checks as the API.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
 import { CSV_COLUMNS, csvLine, DELIMITERS } from '../../src/contract/pet-csv.ts'
 import { encodeCursor } from '../../src/contract/list-query.ts'
 import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
-import { ConsoleClient, signedIn } from '../harness/console-client.ts'
+import { ConsoleClient, signedIn } from '../harness/connections/console-client.ts'
 import { describeService, expectError, startPetstore } from '../harness/harness.ts'
-import { petstore as command } from '../harness/in-process-command.ts'
-import { WORKERS } from '../run/with-workers.ts'
+import { petstore as command } from '../harness/programs/in-process-command.ts'
+import { WORKERS } from '../harness/programs/with-workers.ts'
 
 const namesIn = (body: string) =>
   [...body.matchAll(/<th scope="row"><a href="[^"]*"><bdi>([^<]*)<\/bdi>/g)].map(([, name]) => name)

@@ -5,10 +5,10 @@ import { CATEGORIES_MOST } from '../../src/contract/limits.ts'
 import type { Category } from '../../src/contract/category-name.ts'
 import { COUNTED_MOST } from '../../src/store/pet-counts.ts'
 import { kindOf } from '../../src/store/records.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { hiddenIn, problemsIn, signedIn, signedInAs } from '../harness/console-client.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { hiddenIn, problemsIn, signedIn, signedInAs } from '../harness/connections/console-client.ts'
 import { describeService, PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
-import { event } from '../harness/sample-rows.ts'
+import { event } from '../harness/databases/sample-rows.ts'
 
 const NEW = '/categories/new'
 

@@ -1,13 +1,13 @@
 // Recent changes in the console: who added, changed and removed which animal, newest first.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
 import { CategoryNames } from '../../src/contract/category-name.ts'
 import { describePet } from '../../src/contract/pet-words.ts'
 import { aboutPet, type PetData } from '../../src/store/account-store.ts'
-import { inWords, signedIn, signedInAs, signedInManager, wordsOf } from '../harness/console-client.ts'
+import { inWords, signedIn, signedInAs, signedInManager, wordsOf } from '../harness/connections/console-client.ts'
 import { describeOnSqlite } from '../harness/harness.ts'
-import { event } from '../harness/sample-rows.ts'
+import { event } from '../harness/databases/sample-rows.ts'
 
 const PAGE = '/animals/changes'
 

@@ -7,9 +7,9 @@ import { HASHES_WAITING } from '../../src/accounts/passwords.ts'
 import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../../src/accounts/throttle.ts'
 import { ClientLeft } from '../../src/http/connections/client-left.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { ConsoleClient, signedIn } from '../harness/console-client.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
+import { until } from '../harness/until.ts'
+import { ConsoleClient, signedIn } from '../harness/connections/console-client.ts'
 import { makeCostlyAccount, PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
 
 const BEHIND_PROXY = { PETSTORE_TRUST_PROXY: '127.0.0.1' }

@@ -1,7 +1,7 @@
 // Every form of the console, as its pages show it: a new one is tried here without being listed.
 import assert from 'node:assert/strict'
 import { before, it } from 'node:test'
-import { asTexts, samplePet } from '../../assurance/harness/sample-pet.ts'
+import { asTexts, samplePet } from '../harness/databases/sample-pet.ts'
 import { KINDS } from '../../src/store/records.ts'
 import { linkAddress } from '../../src/console/people/link.ts'
 import { ROUTES } from '../../src/console/console.ts'
@@ -12,9 +12,9 @@ import {
   MEMBER_PAGES,
   OPEN_PAGES,
   signedInManager,
-} from '../harness/console-client.ts'
+} from '../harness/connections/console-client.ts'
 import { describeOnSqlite, makeAccount, PASSWORD } from '../harness/harness.ts'
-import { event } from '../harness/sample-rows.ts'
+import { event } from '../harness/databases/sample-rows.ts'
 
 interface Form {
   page: string

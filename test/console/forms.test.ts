@@ -10,7 +10,7 @@ import {
   signedIn,
   signedInAs,
   withKey,
-} from '../harness/console-client.ts'
+} from '../harness/connections/console-client.ts'
 import { countPets, describeOnSqlite, makeKey, PASSWORD, startPetstore } from '../harness/harness.ts'
 
 const NEW = '/animals/new'

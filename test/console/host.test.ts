@@ -1,9 +1,9 @@
 // Who reaches the console: under which names, and where sign-up is open although nobody has set it.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { MEMBER_PAGES } from '../harness/console-client.ts'
+import { MEMBER_PAGES } from '../harness/connections/console-client.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
-import { expectRawError, RawConnection } from '../../assurance/harness/raw-http.ts'
+import { expectRawError, RawConnection } from '../harness/connections/raw-http.ts'
 
 const FOREIGN = 'rebound.example:8080'
 const PAGES = ['/', '/sign-up', '/sign-in', '/docs', '/docs/errors', '/assets/console.css', ...MEMBER_PAGES]

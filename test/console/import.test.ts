@@ -6,8 +6,8 @@ import { CATEGORIES_A_DAY, CATEGORIES_MOST, UPLOAD_ROWS } from '../../src/contra
 import { labelOf, SHOWN_FIELDS } from '../../src/contract/pet-words.ts'
 import { checkFile } from '../../src/console/animals/import-file.ts'
 import { UPLOAD_KEPT_MS } from '../../src/store/uploads.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
 import {
   type Answered,
   type ConsoleClient,
@@ -16,9 +16,9 @@ import {
   signedIn,
   signedInAs,
   unescaped,
-} from '../harness/console-client.ts'
+} from '../harness/connections/console-client.ts'
 import { describeOnSqlite, type Petstore, startPetstore } from '../harness/harness.ts'
-import { event } from '../harness/sample-rows.ts'
+import { event } from '../harness/databases/sample-rows.ts'
 
 const PAGE = '/animals/import'
 

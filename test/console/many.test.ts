@@ -3,7 +3,13 @@ import { eventInWords } from '../../src/console/animals/animal-history.ts'
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { type NewPet, type PetStatus } from '../../src/contract/pets.ts'
-import { type ConsoleClient, hiddenIn, signedIn, signedInAs, signedInManager } from '../harness/console-client.ts'
+import {
+  type ConsoleClient,
+  hiddenIn,
+  signedIn,
+  signedInAs,
+  signedInManager,
+} from '../harness/connections/console-client.ts'
 import { describeOnSqlite } from '../harness/harness.ts'
 
 const PATH = '/animals/many'

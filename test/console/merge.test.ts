@@ -2,11 +2,17 @@
 import { eventInWords } from '../../src/console/animals/animal-history.ts'
 import assert from 'node:assert/strict'
 import { beforeEach, it } from 'node:test'
-import { asTexts, otherPet as rex, samplePet } from '../../assurance/harness/sample-pet.ts'
+import { asTexts, otherPet as rex, samplePet } from '../harness/databases/sample-pet.ts'
 import { FIELD_NAMES, type FieldName, type NewPet, type Pet } from '../../src/contract/pets.ts'
-import { type Answered, type ConsoleClient, hiddenIn, signedIn, signedInAs } from '../harness/console-client.ts'
+import {
+  type Answered,
+  type ConsoleClient,
+  hiddenIn,
+  signedIn,
+  signedInAs,
+} from '../harness/connections/console-client.ts'
 import { describeOnSqlite, PASSWORD } from '../harness/harness.ts'
-import { event } from '../harness/sample-rows.ts'
+import { event } from '../harness/databases/sample-rows.ts'
 
 describeOnSqlite('Two people who edit one animal', (service) => {
   let path: string

@@ -4,10 +4,10 @@ import { globSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { after, before, describe, it } from 'node:test'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
 import { ERRORS } from '../../src/contract/errors.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { until } from '../harness/until.ts'
 import {
   ConsoleClient,
   hiddenIn,
@@ -16,10 +16,10 @@ import {
   signedIn,
   signedInAs,
   signedInManager,
-} from '../harness/console-client.ts'
-import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
+} from '../harness/connections/console-client.ts'
+import { ENGINES, type TestDatabase } from '../harness/databases/engines.ts'
 import { describeOnSqlite, makeAccount, PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
-import { event } from '../harness/sample-rows.ts'
+import { event } from '../harness/databases/sample-rows.ts'
 
 const SQLITE = ENGINES[0]!
 

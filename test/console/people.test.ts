@@ -1,11 +1,11 @@
 // People in the console: managers see who has an account, change roles, remove accounts, and make links for invitations and passwords.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
 import { LINK_DAYS } from '../../src/store/people-store.ts'
 import type { Role } from '../../src/store/account-store.ts'
 import { LINKS_BY_ADDRESS } from '../../src/accounts/throttle.ts'
-import { ConsoleClient, hiddenIn, signedInAs, signedInManager, withKey } from '../harness/console-client.ts'
+import { ConsoleClient, hiddenIn, signedInAs, signedInManager, withKey } from '../harness/connections/console-client.ts'
 import {
   describeOnSqlite,
   expectError,

@@ -2,12 +2,12 @@
 import { eventInWords } from '../../src/console/animals/animal-history.ts'
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { barePet } from '../../assurance/harness/sample-pet.ts'
+import { barePet } from '../harness/databases/sample-pet.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
-import { inWords, signedInAs, signedInManager, wordsOf } from '../harness/console-client.ts'
+import { inWords, signedInAs, signedInManager, wordsOf } from '../harness/connections/console-client.ts'
 import { describeOnSqlite, expectError, type Petstore } from '../harness/harness.ts'
-import { event as sampleEvent } from '../harness/sample-rows.ts'
+import { event as sampleEvent } from '../harness/databases/sample-rows.ts'
 
 const MANY = '/animals/many'
 const rex: NewPet = { ...barePet, name: 'Rex\n<i>' }

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ROUTES } from '../../src/console/console.ts'
-import { ConsoleClient, hiddenIn, signedInAs, signedInManager } from '../harness/console-client.ts'
+import { ConsoleClient, hiddenIn, signedInAs, signedInManager } from '../harness/connections/console-client.ts'
 import { describeOnSqlite } from '../harness/harness.ts'
 
 /** A new page or form needs a decision here. */

@@ -4,13 +4,20 @@ import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import { SESSION_IDLE_MS } from '../../src/accounts/sessions.ts'
 import type { AuditEvent } from '../../src/store/account-store.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { ConsoleClient, hiddenIn, MEMBER_PAGES, signedIn, signedInAs, withKey } from '../harness/console-client.ts'
-import { cpuTime } from '../harness/cpu-time.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { until } from '../harness/until.ts'
+import {
+  ConsoleClient,
+  hiddenIn,
+  MEMBER_PAGES,
+  signedIn,
+  signedInAs,
+  withKey,
+} from '../harness/connections/console-client.ts'
+import { cpuTime } from '../harness/programs/cpu-time.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
 import { describeOnSqlite, makeCostlyAccount, PASSWORD, startPetstore } from '../harness/harness.ts'
-import { event } from '../harness/sample-rows.ts'
-import { WORKERS } from '../run/with-workers.ts'
+import { event } from '../harness/databases/sample-rows.ts'
+import { WORKERS } from '../harness/programs/with-workers.ts'
 
 const clock = { now: Date.now() }
 

@@ -8,10 +8,10 @@ import {
   SIGN_IN_BY_ADDRESS,
   SIGN_UP_BY_ADDRESS,
 } from '../../src/accounts/throttle.ts'
-import { type Answered, ConsoleClient, signedIn } from '../harness/console-client.ts'
+import { type Answered, ConsoleClient, signedIn } from '../harness/connections/console-client.ts'
 import { makeAccount, makeCostlyAccount, PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
-import { sqlite } from '../../assurance/harness/engines.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { sqlite } from '../harness/databases/engines.ts'
+import { until } from '../harness/until.ts'
 
 const clock = { now: Date.now() }
 

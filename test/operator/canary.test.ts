@@ -7,10 +7,10 @@ import { describe, it } from 'node:test'
 import connectTo from 'postgres'
 import { generateKey } from '../../src/accounts/api-keys.ts'
 import { newToken } from '../../src/accounts/sessions.ts'
-import { ConsoleClient, signedInManager } from '../harness/console-client.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { ConsoleClient, signedInManager } from '../harness/connections/console-client.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
 import { PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
 
 /** A password has no form by which it could be recognised; this one is not the tester's, and is refused where it is tried. */
 const WRONG_PASSWORD = 'correct~horse~canary~staple'

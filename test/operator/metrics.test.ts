@@ -5,12 +5,12 @@ import { after, before, describe, it } from 'node:test'
 import { VERSION } from '../../src/contract/operations.ts'
 import { createMetrics } from '../../src/http/metrics.ts'
 import type { Store } from '../../src/store/store.ts'
-import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
-import { postgres } from '../../assurance/harness/engines.ts'
-import { startCuttingProxy } from '../harness/cutting-proxy.ts'
+import { askPostgres } from '../harness/databases/ask-postgres.ts'
+import { postgres } from '../harness/databases/engines.ts'
+import { startCuttingProxy } from '../harness/databases/cutting-proxy.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
-import { createHead, RawConnection } from '../../assurance/harness/raw-http.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { createHead, RawConnection } from '../harness/connections/raw-http.ts'
+import { until } from '../harness/until.ts'
 
 const ADMIN = { PETSTORE_ADMIN_PORT: '0' }
 const REX = { name: 'Rex', categoryId: 1 }

@@ -2,12 +2,12 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { until } from '../../assurance/harness/until.ts'
-import { ConsoleClient, signedIn } from '../harness/console-client.ts'
-import { newPostgresDatabase, type TestDatabase, withParameters } from '../../assurance/harness/engines.ts'
+import { until } from '../harness/until.ts'
+import { ConsoleClient, signedIn } from '../harness/connections/console-client.ts'
+import { newPostgresDatabase, type TestDatabase, withParameters } from '../harness/databases/engines.ts'
 import { OPERATIONS } from '../../src/contract/operations.ts'
 import { callExample, type Petstore, startPetstore } from '../harness/harness.ts'
-import { type PostgresServer, startPostgres } from '../../assurance/harness/postgres-server.ts'
+import { type PostgresServer, startPostgres } from '../harness/databases/postgres-server.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }
 

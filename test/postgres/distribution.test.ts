@@ -1,8 +1,8 @@
 // Animals distributed over the nodes of Citus, as far as a PostgreSQL without it shows: npm run drill citus shows the rest.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { petstore } from '../harness/in-process-command.ts'
-import { openPostgres, rex } from '../harness/open-postgres.ts'
+import { petstore } from '../harness/programs/in-process-command.ts'
+import { openPostgres, rex } from '../harness/databases/open-postgres.ts'
 
 it('petstore distribute is refused by name without Citus, on SQLite, through PgBouncer and without a number of shards', async () => {
   await using opened = await openPostgres()

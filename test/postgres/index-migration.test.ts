@@ -1,16 +1,16 @@
 // A migration that builds an index on PostgreSQL: creates go on, several instances agree, and an interruption is made good.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { postgres } from '../../assurance/harness/engines.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { postgres } from '../harness/databases/engines.ts'
+import { until } from '../harness/until.ts'
 import { type Migration, readMigrations } from '../../src/store/database/migrations.ts'
 import { parseConnection } from '../../src/store/postgres/pool/connection-settings.ts'
 import { asStoreFailure } from '../../src/store/postgres/pool/failures.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { Pool } from '../../src/store/postgres/pool.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { readSchema } from '../harness/database-schema.ts'
-import { type OpenPostgres, openPostgres, rex } from '../harness/open-postgres.ts'
+import { readSchema } from '../harness/databases/database-schema.ts'
+import { type OpenPostgres, openPostgres, rex } from '../harness/databases/open-postgres.ts'
 
 /** No create may take longer, whatever is built meanwhile: most of them wait for a commit, a few milliseconds. One that is blocked ends after 5 s. */
 const CREATE_MOST_MS = 4000

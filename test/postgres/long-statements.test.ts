@@ -1,9 +1,9 @@
 // Commands that move much: a statement of theirs may take hours, not the seconds of a request.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { sqlite } from '../../assurance/harness/engines.ts'
-import { petstore } from '../harness/in-process-command.ts'
-import { openPostgres } from '../harness/open-postgres.ts'
+import { sqlite } from '../harness/databases/engines.ts'
+import { petstore } from '../harness/programs/in-process-command.ts'
+import { openPostgres } from '../harness/databases/open-postgres.ts'
 
 for (const words of ['copy', 'seed --count 1'])
   it(`petstore ${words.split(' ')[0]} waits for a statement that takes longer than a request's may`, async () => {

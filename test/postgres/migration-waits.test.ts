@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { describe, it } from 'node:test'
 import connectTo, { type Sql } from 'postgres'
-import { postgres } from '../../assurance/harness/engines.ts'
-import { startPostgres } from '../../assurance/harness/postgres-server.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { postgres } from '../harness/databases/engines.ts'
+import { startPostgres } from '../harness/databases/postgres-server.ts'
+import { until } from '../harness/until.ts'
 import { type Migration, readMigrations } from '../../src/store/database/migrations.ts'
 import { parseConnection } from '../../src/store/postgres/pool/connection-settings.ts'
 import { migrate } from '../../src/store/postgres/migrate.ts'
 import { Pool } from '../../src/store/postgres/pool.ts'
-import { changedProgram } from '../harness/changed-program.ts'
+import { changedProgram } from '../harness/programs/changed-program.ts'
 
 /** How long a request may take beside a migration; the service gives up after 5 s. */
 const REQUEST_MOST_MS = 4000

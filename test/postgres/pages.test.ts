@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import connectTo from 'postgres'
-import { postgres } from '../../assurance/harness/engines.ts'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { postgres } from '../harness/databases/engines.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
 import { readConfig } from '../../src/config.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 

@@ -5,11 +5,19 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { until } from '../../assurance/harness/until.ts'
+import { until } from '../harness/until.ts'
 import { parseConnection } from '../../src/store/postgres/pool/connection-settings.ts'
 import { Pool } from '../../src/store/postgres/pool.ts'
 import { StoreUnavailable } from '../../src/store/store.ts'
-import { openAt, openPostgres, rex, slowCall, startCreates, unavailable, untilWorks } from '../harness/open-postgres.ts'
+import {
+  openAt,
+  openPostgres,
+  rex,
+  slowCall,
+  startCreates,
+  unavailable,
+  untilWorks,
+} from '../harness/databases/open-postgres.ts'
 
 /** Far longer than a test takes, so that nothing else ends a wait. */
 const PATIENT = 'connect_timeout=60&statement_timeout=60000'

@@ -4,8 +4,8 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
 import { NoWrites, StoreBusy, StoreUnavailable } from '../../src/store/store.ts'
-import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { askPostgres } from '../harness/databases/ask-postgres.ts'
+import { until } from '../harness/until.ts'
 import { expectError, startPetstore } from '../harness/harness.ts'
 import {
   type OpenPostgres,
@@ -15,8 +15,8 @@ import {
   startCreates,
   unavailable,
   works,
-} from '../harness/open-postgres.ts'
-import { type PostgresServer, startPostgres } from '../../assurance/harness/postgres-server.ts'
+} from '../harness/databases/open-postgres.ts'
+import { type PostgresServer, startPostgres } from '../harness/databases/postgres-server.ts'
 
 let server: PostgresServer
 before(async () => void (server = await startPostgres()))

@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { until } from '../../assurance/harness/until.ts'
+import { until } from '../harness/until.ts'
 import { Sessions } from '../../src/accounts/sessions.ts'
-import { openConnections, openPostgres, rex, slowCall, unavailable } from '../harness/open-postgres.ts'
-import { account, event } from '../harness/sample-rows.ts'
+import { openConnections, openPostgres, rex, slowCall, unavailable } from '../harness/databases/open-postgres.ts'
+import { account, event } from '../harness/databases/sample-rows.ts'
 
 /** Far longer than a test takes, so that nothing else ends a wait. */
 const PATIENT = 'connect_timeout=30&statement_timeout=60000'

@@ -3,8 +3,16 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { NoWrites, type Report, type Store } from '../../src/store/store.ts'
 import { startPetstore } from '../harness/harness.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { openAt, openInTime, openPostgres, slowCall, tell, unavailable, untilWorks } from '../harness/open-postgres.ts'
+import { until } from '../harness/until.ts'
+import {
+  openAt,
+  openInTime,
+  openPostgres,
+  slowCall,
+  tell,
+  unavailable,
+  untilWorks,
+} from '../harness/databases/open-postgres.ts'
 
 interface Watched extends AsyncDisposable {
   store: Store

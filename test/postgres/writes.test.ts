@@ -11,8 +11,8 @@ import { Pool } from '../../src/store/postgres/pool.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { type Store, StoreUnavailable } from '../../src/store/store.ts'
 import { startPetstore } from '../harness/harness.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { type OpenPostgres, openPostgres, rex } from '../harness/open-postgres.ts'
+import { until } from '../harness/until.ts'
+import { type OpenPostgres, openPostgres, rex } from '../harness/databases/open-postgres.ts'
 import {
   account,
   addAccount,
@@ -23,7 +23,7 @@ import {
   idempotency as idempotencyOf,
   petRow,
   session as sessionOf,
-} from '../harness/sample-rows.ts'
+} from '../harness/databases/sample-rows.ts'
 
 const idempotency = (key: string) => idempotencyOf('acct', key)
 const session = (byte: number) => sessionOf(byte, 'acct')

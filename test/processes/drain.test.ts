@@ -6,12 +6,12 @@ import { createServer, type Server } from 'node:net'
 import { constants } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { restartAlone } from '../../assurance/harness/restart-alone.ts'
-import { BIN, Folder, makeKey, messages, type Served, serve } from '../harness/command.ts'
-import { startCuttingProxy } from '../harness/cutting-proxy.ts'
-import { postgres } from '../../assurance/harness/engines.ts'
-import { create, get, RawConnection, REX } from '../../assurance/harness/raw-http.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { restartAlone } from '../harness/failures/restart-alone.ts'
+import { BIN, Folder, makeKey, messages, type Served, serve } from '../harness/programs/command.ts'
+import { startCuttingProxy } from '../harness/databases/cutting-proxy.ts'
+import { postgres } from '../harness/databases/engines.ts'
+import { create, get, RawConnection, REX } from '../harness/connections/raw-http.ts'
+import { until } from '../harness/until.ts'
 
 function logs(served: Served, message: string): Promise<void> {
   return until(() => messages(served).includes(message), message)

@@ -1,11 +1,11 @@
 // A few kills under load; npm run drill kill-loop is the long form.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { killUnderLoad } from '../../assurance/harness/kills.ts'
-import { seeded } from '../../assurance/harness/random.ts'
-import { isWhole } from '../../assurance/harness/verdict.ts'
-import { ENGINES, type TestEngine } from '../../assurance/harness/engines.ts'
-import { folderUntilExit } from '../harness/command.ts'
+import { killUnderLoad } from '../harness/failures/kills.ts'
+import { seeded } from '../harness/random.ts'
+import { isWhole } from '../harness/failures/verdict.ts'
+import { ENGINES, type TestEngine } from '../harness/databases/engines.ts'
+import { folderUntilExit } from '../harness/programs/command.ts'
 
 async function assertBooks(engine: TestEngine, kills: number, plant: boolean): Promise<void> {
   await using database = await engine.newEmptyDatabase()

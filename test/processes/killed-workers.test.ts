@@ -5,16 +5,23 @@ import { closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync }
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { create, get, list, LIVEZ, REX } from '../../assurance/harness/raw-http.ts'
+import { create, get, list, LIVEZ, REX } from '../harness/connections/raw-http.ts'
 import { setTimeout } from 'node:timers/promises'
-import { until } from '../../assurance/harness/until.ts'
-import { childrenOf, isRunning } from '../../assurance/harness/process-tree.ts'
-import { freePort } from '../../assurance/harness/free-port.ts'
-import { MAIN } from '../../assurance/harness/instance.ts'
-import { Folder, makeKey, messages, type Served, serve } from '../harness/command.ts'
-import type { RawConnection } from '../../assurance/harness/raw-http.ts'
-import { acceptedFrom, socketsOf } from '../../assurance/harness/accepted-sockets.ts'
-import { ask, askForAll, beginCreate, close, connectionsTo, connectTo } from '../harness/worker-connection.ts'
+import { until } from '../harness/until.ts'
+import { childrenOf, isRunning } from '../harness/programs/process-tree.ts'
+import { freePort } from '../harness/connections/free-port.ts'
+import { MAIN } from '../harness/programs/instance.ts'
+import { Folder, makeKey, messages, type Served, serve } from '../harness/programs/command.ts'
+import type { RawConnection } from '../harness/connections/raw-http.ts'
+import { acceptedFrom, socketsOf } from '../harness/connections/accepted-sockets.ts'
+import {
+  ask,
+  askForAll,
+  beginCreate,
+  close,
+  connectionsTo,
+  connectTo,
+} from '../harness/connections/worker-connection.ts'
 
 interface Instance extends Served, AsyncDisposable {
   folder: Folder
@@ -276,7 +283,7 @@ describe('A worker whose disk fails to sync', { concurrency: 2 }, () => {
   async function startOnFaultyDisk(env: Record<string, string> = {}, isInWorkers = true) {
     const folder = await Folder.create()
     const order = join(folder.path, 'order')
-    const faulty = JSON.stringify(new URL('../harness/faulty-sync.ts', import.meta.url).href)
+    const faulty = JSON.stringify(new URL('../harness/databases/faulty-sync.ts', import.meta.url).href)
     const onlyThere = `if (process.argv[1].endsWith('/worker.ts') === ${isInWorkers}) await import(${faulty})`
     const preload = `--import data:text/javascript,${encodeURIComponent(onlyThere)}`
     const instance = await startInstance({ NODE_OPTIONS: preload, FAULTY_SYNC: order, ...env }, folder)

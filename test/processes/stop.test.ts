@@ -3,11 +3,11 @@ import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { describe, it } from 'node:test'
-import { sqlite } from '../../assurance/harness/engines.ts'
+import { sqlite } from '../harness/databases/engines.ts'
 import { FINISH_WITHIN_MS, LAST_REQUEST_MS } from '../../src/http/lifecycle.ts'
 import { startPetstore } from '../harness/harness.ts'
-import { petstore as petstoreCommand } from '../harness/in-process-command.ts'
-import { get, list, LIVEZ, RawConnection, REX, untilRefused } from '../../assurance/harness/raw-http.ts'
+import { petstore as petstoreCommand } from '../harness/programs/in-process-command.ts'
+import { get, list, LIVEZ, RawConnection, REX, untilRefused } from '../harness/connections/raw-http.ts'
 import {
   ask,
   beginCreate,
@@ -15,7 +15,7 @@ import {
   connectionsTo,
   connectToFirstProcess,
   connectToWorker,
-} from '../harness/worker-connection.ts'
+} from '../harness/connections/worker-connection.ts'
 
 function messagesOf(stdout: string): string[] {
   const lines = stdout.trimEnd().split('\n')

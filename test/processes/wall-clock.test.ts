@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { SIGN_IN_BY_ACCOUNT_AND_ADDRESS } from '../../src/accounts/throttle.ts'
-import { ConsoleClient } from '../harness/console-client.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { ConsoleClient } from '../harness/connections/console-client.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
 import { expectError, PASSWORD, type PetstoreOptions, startPetstore } from '../harness/harness.ts'
 
 const HOUR_MS = 3_600_000

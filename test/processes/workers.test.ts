@@ -6,12 +6,12 @@ import { setTimeout } from 'node:timers/promises'
 import connectTo from 'postgres'
 import { hashPassword } from '../../src/accounts/passwords.ts'
 import { LINKS_BY_ADDRESS } from '../../src/accounts/throttle.ts'
-import { petstore as petstoreCommand } from '../harness/in-process-command.ts'
-import { ConsoleClient, signedInManager } from '../harness/console-client.ts'
+import { petstore as petstoreCommand } from '../harness/programs/in-process-command.ts'
+import { ConsoleClient, signedInManager } from '../harness/connections/console-client.ts'
 import { describeService, makeKey, PASSWORD, startPetstore } from '../harness/harness.ts'
-import { postgres, withParameters } from '../../assurance/harness/engines.ts'
-import { get as getOf, list, LIVEZ, RawConnection } from '../../assurance/harness/raw-http.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { postgres, withParameters } from '../harness/databases/engines.ts'
+import { get as getOf, list, LIVEZ, RawConnection } from '../harness/connections/raw-http.ts'
+import { until } from '../harness/until.ts'
 import {
   ask,
   askForAll,
@@ -19,7 +19,7 @@ import {
   connectionsTo,
   connectToFirstProcess,
   connectToWorker,
-} from '../harness/worker-connection.ts'
+} from '../harness/connections/worker-connection.ts'
 
 const TWO = { PETSTORE_WORKERS: '2' }
 

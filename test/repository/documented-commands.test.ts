@@ -1,7 +1,7 @@
 // Every command of every document works as it stands there, or is listed with the reason why no test of `npm test` runs it.
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
 import { BLOCKS, missingProgram, runBlock } from './documented-commands.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
 

@@ -7,11 +7,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
-import { collect, type Ended, keptIn } from '../../assurance/harness/processes.ts'
+import { collect, type Ended, keptIn } from '../harness/programs/processes.ts'
 import { type Setting, SETTINGS } from '../../src/config.ts'
-import { hasTerminal } from '../harness/command.ts'
+import { hasTerminal } from '../harness/programs/command.ts'
 import { PASSWORD } from '../harness/harness.ts'
-import { petstore } from '../harness/in-process-command.ts'
+import { petstore } from '../harness/programs/in-process-command.ts'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 

@@ -259,9 +259,9 @@ describe('Imports outside of src', () => {
   const ROOT = dirname(SRC)
   /** What else a folder may import from. */
   const ALLOWED: Record<string, readonly string[]> = {
-    'assurance/harness': ['src'],
-    'assurance/drills': ['src', 'assurance/harness'],
-    'assurance/bench': ['src', 'assurance/harness'],
+    'test/harness': ['src'],
+    'assurance/drills': ['src', 'test/harness'],
+    'assurance/bench': ['src', 'test/harness'],
   }
   for (const [folder, allowed] of Object.entries(ALLOWED)) {
     it(`keep ${folder} from using more than ${allowed.join(' and ')}`, () => {

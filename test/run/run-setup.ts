@@ -2,8 +2,8 @@
 // watch over files that hang.
 import { tmpdir } from 'node:os'
 import { fileURLToPath } from 'node:url'
-import { startSharedPostgres } from '../../assurance/harness/engines.ts'
-import type { PostgresServer } from '../../assurance/harness/postgres-server.ts'
+import { startSharedPostgres } from '../harness/databases/engines.ts'
+import type { PostgresServer } from '../harness/databases/postgres-server.ts'
 import { globalSetup as watchTests } from './time-limit.ts'
 
 let server: PostgresServer

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { collect, type Ended } from '../../assurance/harness/processes.ts'
+import { collect, type Ended } from '../harness/programs/processes.ts'
 
 const LIMIT = fileURLToPath(new URL('time-limit.ts', import.meta.url))
 

@@ -1,7 +1,7 @@
 // Section 4.2 of the specification: adding an animal.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { ENGINES } from '../../assurance/harness/engines.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
 import { describeService, expectError, type Petstore, startPetstore } from '../harness/harness.ts'
 
 const REX = '{"name":"Rex","categoryId":3}'

@@ -1,8 +1,8 @@
 // Section 4.3 of the specification: fetching one animal, deprecated and to be removed on 5 December 2030.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { expectRawError, RawConnection } from '../../assurance/harness/raw-http.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { expectRawError, RawConnection } from '../harness/connections/raw-http.ts'
 import { describeOnSqlite, expectError, startPetstore } from '../harness/harness.ts'
 
 const SUNSET = Date.UTC(2030, 11, 5)

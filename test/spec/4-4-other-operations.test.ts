@@ -4,7 +4,7 @@ import { METHODS } from 'node:http'
 import { describe, it } from 'node:test'
 import { examplePath, OPERATIONS } from '../../src/contract/operations.ts'
 import { allowedAt, describeOnSqlite, expectError, startPetstore } from '../harness/harness.ts'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
 
 /** As the 404 of another path names them. */
 const ADDRESSES = [...new Set(OPERATIONS.map(({ path }) => `/v1${path}`))].join(' and ')

@@ -4,8 +4,8 @@ import { describe, it } from 'node:test'
 import { type ErrorCode, Problem } from '../../src/contract/errors.ts'
 import { generateKey } from '../../src/accounts/api-keys.ts'
 import type { ApiKey } from '../../src/store/account-store.ts'
-import { startCuttingProxy } from '../harness/cutting-proxy.ts'
-import { ENGINES, postgres } from '../../assurance/harness/engines.ts'
+import { startCuttingProxy } from '../harness/databases/cutting-proxy.ts'
+import { ENGINES, postgres } from '../harness/databases/engines.ts'
 import { describeService, expectError, type Petstore, startPetstore } from '../harness/harness.ts'
 
 const OPERATIONS: [method: string, path: string][] = [

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { describeService, expectError, makeKey, startPetstore } from '../harness/harness.ts'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
 
 describeService('8. The limit of a body', (service) => {
   const ofSize = (bytes: number, name = 'Rex') => {

@@ -5,7 +5,7 @@ import { type Addresses, openapiDocument } from '../../src/contract/openapi.ts'
 import type { Environment } from '../../src/contract/environments.ts'
 import { OPERATIONS } from '../../src/contract/operations.ts'
 import { expectError, startPetstore } from '../harness/harness.ts'
-import { RawConnection } from '../../assurance/harness/raw-http.ts'
+import { RawConnection } from '../harness/connections/raw-http.ts'
 
 interface Document {
   info: { version: string }

@@ -16,12 +16,12 @@ import {
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
 import { backUp, restore } from '../../src/store/sqlite/backup.ts'
-import { collect } from '../../assurance/harness/processes.ts'
-import { changedProgram } from '../harness/changed-program.ts'
-import { Folder, makeKey, serve } from '../harness/command.ts'
-import { askDatabase, MIGRATIONS, readSchema } from '../harness/database-schema.ts'
-import { sqlite } from '../../assurance/harness/engines.ts'
-import { commandsOn } from '../harness/in-process-command.ts'
+import { collect } from '../harness/programs/processes.ts'
+import { changedProgram } from '../harness/programs/changed-program.ts'
+import { Folder, makeKey, serve } from '../harness/programs/command.ts'
+import { askDatabase, MIGRATIONS, readSchema } from '../harness/databases/database-schema.ts'
+import { sqlite } from '../harness/databases/engines.ts'
+import { commandsOn } from '../harness/programs/in-process-command.ts'
 
 const DATABASE = 'data/petstore.db'
 

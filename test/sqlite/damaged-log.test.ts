@@ -21,8 +21,8 @@ import { openToRead } from '../../src/store/sqlite/open-to-read.ts'
 import { readLog } from '../../src/store/sqlite/read-log.ts'
 import type { Check } from '../../src/store/database/check.ts'
 import { keepDamagedLog } from '../../src/store/sqlite/keep-log.ts'
-import { Folder, serve } from '../harness/command.ts'
-import { commandsOn } from '../harness/in-process-command.ts'
+import { Folder, serve } from '../harness/programs/command.ts'
+import { commandsOn } from '../harness/programs/in-process-command.ts'
 
 const FRAME = 24 + 4096
 const ANIMALS = 120

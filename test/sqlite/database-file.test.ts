@@ -15,9 +15,9 @@ import {
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { collect } from '../../assurance/harness/processes.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { Folder, makeKey, serve } from '../harness/command.ts'
+import { collect } from '../harness/programs/processes.ts'
+import { until } from '../harness/until.ts'
+import { Folder, makeKey, serve } from '../harness/programs/command.ts'
 import { countPets, expectError, startPetstore } from '../harness/harness.ts'
 
 const REX = '{"name":"Rex","categoryId":1}'

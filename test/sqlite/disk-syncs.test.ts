@@ -7,13 +7,13 @@ import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { freePort } from '../../assurance/harness/free-port.ts'
-import { RawConnection, REX } from '../../assurance/harness/raw-http.ts'
-import { until } from '../../assurance/harness/until.ts'
-import type { Ended } from '../../assurance/harness/processes.ts'
-import { Folder, makeKey, messages, type Served, serve } from '../harness/command.ts'
+import { freePort } from '../harness/connections/free-port.ts'
+import { RawConnection, REX } from '../harness/connections/raw-http.ts'
+import { until } from '../harness/until.ts'
+import type { Ended } from '../harness/programs/processes.ts'
+import { Folder, makeKey, messages, type Served, serve } from '../harness/programs/command.ts'
 import { expectError, startPetstore } from '../harness/harness.ts'
-import { beginCreate } from '../harness/worker-connection.ts'
+import { beginCreate } from '../harness/connections/worker-connection.ts'
 
 /** Fails unless a sync that failed has left the database unclosed, for the next start to recover. */
 async function assertNotClosed({ path }: Folder): Promise<void> {
@@ -186,7 +186,7 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
 /** The file that orders syncs to fail or hang, and the settings by which a service obeys it. */
 function faultyDisk({ path }: Folder) {
   const order = join(path, 'order')
-  const preload = `--import ${new URL('../harness/faulty-sync.ts', import.meta.url).href}`
+  const preload = `--import ${new URL('../harness/databases/faulty-sync.ts', import.meta.url).href}`
   return { order, env: { NODE_OPTIONS: preload, FAULTY_SYNC: order, PETSTORE_WORKERS: '1' } }
 }
 

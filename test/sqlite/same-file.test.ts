@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { existsSync, linkSync, lstatSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { Folder, makeKey, serve } from '../harness/command.ts'
-import { askDatabase } from '../harness/database-schema.ts'
-import { petstore } from '../harness/in-process-command.ts'
+import { Folder, makeKey, serve } from '../harness/programs/command.ts'
+import { askDatabase } from '../harness/databases/database-schema.ts'
+import { petstore } from '../harness/programs/in-process-command.ts'
 
 const DATABASE = 'data/petstore.db'
 /** Names that `addNames` gives, and what each is to the database. */

@@ -1,8 +1,8 @@
 // Who added, changed and removed an animal: what people see beside the fields, on both engines.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
 import { encodeCursor } from '../../src/contract/list-query.ts'
 import { CategoryNames } from '../../src/contract/category-name.ts'
 import { allOf } from '../../src/contract/pet-words.ts'
@@ -12,11 +12,11 @@ import { copyStore } from '../../src/store/database/copy-store.ts'
 import type { ChangePlace, ChangeQuery, PetChanges } from '../../src/store/pet-changes.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
 import type { Removed, Store } from '../../src/store/store.ts'
-import { signedIn } from '../harness/console-client.ts'
+import { signedIn } from '../harness/connections/console-client.ts'
 import { describeService, expectError } from '../harness/harness.ts'
-import { petstore } from '../harness/in-process-command.ts'
-import { addAccount, event, idempotency } from '../harness/sample-rows.ts'
-import { withStore } from '../harness/with-store.ts'
+import { petstore } from '../harness/programs/in-process-command.ts'
+import { addAccount, event, idempotency } from '../harness/databases/sample-rows.ts'
+import { withStore } from '../harness/databases/with-store.ts'
 
 describeService('An animal', (service) => {
   it('remembers when it was added and by which key or account, and only the store tells', async () => {

@@ -7,8 +7,8 @@ import type { NewPet } from '../../src/contract/pets.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import { kindOf, type StoredRecord } from '../../src/store/records.ts'
 import type { Store } from '../../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
-import { addAccount, addKey } from '../harness/sample-rows.ts'
+import { ENGINES, type TestDatabase } from '../harness/databases/engines.ts'
+import { addAccount, addKey } from '../harness/databases/sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
 

@@ -11,10 +11,10 @@ import { COUNTED_MOST } from '../../src/store/pet-counts.ts'
 import { copyStore } from '../../src/store/database/copy-store.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import type { Store } from '../../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
-import { askDatabase } from '../harness/database-schema.ts'
-import { addAccount, event } from '../harness/sample-rows.ts'
-import { withStore } from '../harness/with-store.ts'
+import { ENGINES, type TestDatabase } from '../harness/databases/engines.ts'
+import { askDatabase } from '../harness/databases/database-schema.ts'
+import { addAccount, event } from '../harness/databases/sample-rows.ts'
+import { withStore } from '../harness/databases/with-store.ts'
 
 const added = (accountId: string): AuditEvent => event(accountId, 'category.added')
 const renamed = (accountId: string): AuditEvent => event(accountId, 'category.renamed')

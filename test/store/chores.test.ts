@@ -10,11 +10,11 @@ import { readConfig } from '../../src/config.ts'
 import { LAST_STEP_MS } from '../../src/http/lifecycle.ts'
 import { createLog } from '../../src/log.ts'
 import { startServer } from '../../src/server.ts'
-import { ENGINES, postgres } from '../../assurance/harness/engines.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { startCuttingProxy } from '../harness/cutting-proxy.ts'
+import { ENGINES, postgres } from '../harness/databases/engines.ts'
+import { until } from '../harness/until.ts'
+import { startCuttingProxy } from '../harness/databases/cutting-proxy.ts'
 import { type Petstore, startPetstore } from '../harness/harness.ts'
-import { withStore } from '../harness/with-store.ts'
+import { withStore } from '../harness/databases/with-store.ts'
 
 const NOW = Date.parse('2026-11-15T09:24:00Z')
 const USAGE_KEPT_MS = 90 * 86_400_000

@@ -7,9 +7,9 @@ import type { NewPet } from '../../src/contract/pets.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import { kindOf, KINDS, type StoredRecord } from '../../src/store/records.ts'
 import { type Store, StoreUnavailable } from '../../src/store/store.ts'
-import { ENGINES, sqlite, type TestDatabase } from '../../assurance/harness/engines.ts'
-import { askDatabase } from '../harness/database-schema.ts'
-import { account, addAccount, addKey, apiKey, event, idempotency, session } from '../harness/sample-rows.ts'
+import { ENGINES, sqlite, type TestDatabase } from '../harness/databases/engines.ts'
+import { askDatabase } from '../harness/databases/database-schema.ts'
+import { account, addAccount, addKey, apiKey, event, idempotency, session } from '../harness/databases/sample-rows.ts'
 
 const HOUR = 3_600_000
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }

@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Store } from '../../src/store/store.ts'
-import { ENGINES, type TestEngine } from '../../assurance/harness/engines.ts'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
-import { withStore } from '../harness/with-store.ts'
-import { addAccount, event } from '../harness/sample-rows.ts'
+import { ENGINES, type TestEngine } from '../harness/databases/engines.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
+import { withStore } from '../harness/databases/with-store.ts'
+import { addAccount, event } from '../harness/databases/sample-rows.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 const FILE = { hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 3 }

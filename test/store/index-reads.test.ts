@@ -19,9 +19,9 @@ import { openDatabase } from '../../src/store/sqlite/database.ts'
 import { sqlitePage } from '../../src/store/sqlite/pets.ts'
 import { sqliteSql } from '../../src/store/sqlite/sql.ts'
 import type { Transactions } from '../../src/store/sqlite/transactions/transactions.ts'
-import { postgres } from '../../assurance/harness/engines.ts'
-import { samplePet, variants } from '../../assurance/harness/sample-pet.ts'
-import { account, addAccount } from '../harness/sample-rows.ts'
+import { postgres } from '../harness/databases/engines.ts'
+import { samplePet, variants } from '../harness/databases/sample-pet.ts'
+import { account, addAccount } from '../harness/databases/sample-rows.ts'
 
 const SOLD = 4000
 const ALL = 20_000

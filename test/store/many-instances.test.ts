@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import connectTo from 'postgres'
-import { postgres, type TestDatabase } from '../../assurance/harness/engines.ts'
+import { postgres, type TestDatabase } from '../harness/databases/engines.ts'
 import { countPets, expectError, type Petstore, startPetstore } from '../harness/harness.ts'
 
 const rex = { name: 'Rex', categoryId: 3 }

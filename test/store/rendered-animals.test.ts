@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import * as fc from 'fast-check'
-import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
-import { barePet, samplePet, variants } from '../../assurance/harness/sample-pet.ts'
+import { ENGINES, type TestDatabase } from '../harness/databases/engines.ts'
+import { barePet, samplePet, variants } from '../harness/databases/sample-pet.ts'
 import { readConfig } from '../../src/config.ts'
 import { INT64_MAX, INT64_MIN } from '../../src/contract/int64.ts'
 import {

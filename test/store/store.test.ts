@@ -11,7 +11,7 @@ import { type AuditEvent, FAILED_REQUESTS_KEPT, aboutPet, type Session } from '.
 import { FOLDED_MOST } from '../../src/store/security-log.ts'
 import type { Idempotency } from '../../src/store/idempotency.ts'
 import type { Store } from '../../src/store/store.ts'
-import { ENGINES, type TestDatabase } from '../../assurance/harness/engines.ts'
+import { ENGINES, type TestDatabase } from '../harness/databases/engines.ts'
 import {
   account,
   addAccount,
@@ -21,8 +21,8 @@ import {
   failedRequest,
   idempotency as once,
   session,
-} from '../harness/sample-rows.ts'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+} from '../harness/databases/sample-rows.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 

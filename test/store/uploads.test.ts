@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Store } from '../../src/store/store.ts'
 import { UPLOADS_KEPT } from '../../src/store/uploads.ts'
-import { ENGINES, type TestEngine } from '../../assurance/harness/engines.ts'
-import { addAccount, event } from '../harness/sample-rows.ts'
-import { withStore } from '../harness/with-store.ts'
+import { ENGINES, type TestEngine } from '../harness/databases/engines.ts'
+import { addAccount, event } from '../harness/databases/sample-rows.ts'
+import { withStore } from '../harness/databases/with-store.ts'
 
 const NAME = 'my 🐈 "pets".csv'
 /** Not UTF-8, and with zero bytes. */

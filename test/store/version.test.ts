@@ -9,8 +9,8 @@ import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
 import type { CategoryStore } from '../../src/store/category-store.ts'
 import type { ImportStore } from '../../src/store/imports.ts'
 import type { PetStore, Store } from '../../src/store/store.ts'
-import { ENGINES } from '../../assurance/harness/engines.ts'
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
+import { ENGINES } from '../harness/databases/engines.ts'
+import { samplePet } from '../harness/databases/sample-pet.ts'
 import type { UploadStore } from '../../src/store/uploads.ts'
 import {
   account,
@@ -22,7 +22,7 @@ import {
   idempotency,
   petRow,
   session as sessionOf,
-} from '../harness/sample-rows.ts'
+} from '../harness/databases/sample-rows.ts'
 
 const rex: NewPet = { ...samplePet, name: 'Rex', status: 'available' }
 const event = eventOf('acct_1')

@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { KINDS, LEFT_BEHIND } from '../../src/store/records.ts'
-import { readSchema, type Schema } from '../harness/database-schema.ts'
-import { withStore } from '../harness/with-store.ts'
-import { ENGINES, postgres, type TestEngine } from '../../assurance/harness/engines.ts'
+import { readSchema, type Schema } from '../harness/databases/database-schema.ts'
+import { withStore } from '../harness/databases/with-store.ts'
+import { ENGINES, postgres, type TestEngine } from '../harness/databases/engines.ts'
 
 const TYPES: Record<string, string> = {
   text: 'text',

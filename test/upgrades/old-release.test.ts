@@ -5,14 +5,20 @@ import { hash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
-import { ENGINES, type TestEngine } from '../../assurance/harness/engines.ts'
+import { ENGINES, type TestEngine } from '../harness/databases/engines.ts'
 import { KINDS } from '../../src/store/records.ts'
-import { Folder, serve } from '../harness/command.ts'
-import { ConsoleClient } from '../harness/console-client.ts'
-import { MIGRATIONS, readRows, readSchema } from '../harness/database-schema.ts'
+import { Folder, serve } from '../harness/programs/command.ts'
+import { ConsoleClient } from '../harness/connections/console-client.ts'
+import { MIGRATIONS, readRows, readSchema } from '../harness/databases/database-schema.ts'
 import { expectError, startPetstore } from '../harness/harness.ts'
-import { petstore as command } from '../harness/in-process-command.ts'
-import { type Made, type OldRelease, oldReleaseFolder, RELEASES, restoreOldDatabase } from '../harness/old-release.ts'
+import { petstore as command } from '../harness/programs/in-process-command.ts'
+import {
+  type Made,
+  type OldRelease,
+  oldReleaseFolder,
+  RELEASES,
+  restoreOldDatabase,
+} from '../harness/programs/old-release.ts'
 
 /** The SHA-256 of each kept file. They are never made again: a program that is packed later proves nothing about the one in use. */
 const KEPT: Record<string, string> = {

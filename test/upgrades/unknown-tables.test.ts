@@ -3,12 +3,12 @@
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { describe, it } from 'node:test'
-import { ENGINES, postgres, sqlite } from '../../assurance/harness/engines.ts'
+import { ENGINES, postgres, sqlite } from '../harness/databases/engines.ts'
 import type { Check } from '../../src/store/database/check.ts'
-import { Folder } from '../harness/command.ts'
-import { askDatabase } from '../harness/database-schema.ts'
-import { commandsOn, petstore } from '../harness/in-process-command.ts'
-import { withStore } from '../harness/with-store.ts'
+import { Folder } from '../harness/programs/command.ts'
+import { askDatabase } from '../harness/databases/database-schema.ts'
+import { commandsOn, petstore } from '../harness/programs/in-process-command.ts'
+import { withStore } from '../harness/databases/with-store.ts'
 
 const UNKNOWN = 'column pets.nickname, table toys'
 const NEWER = [

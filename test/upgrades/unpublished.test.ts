@@ -3,10 +3,10 @@ import assert from 'node:assert/strict'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
 import { describe, it } from 'node:test'
-import { ENGINES, sqlite, type TestEngine } from '../../assurance/harness/engines.ts'
-import { Folder } from '../harness/command.ts'
-import { askDatabase } from '../harness/database-schema.ts'
-import { commandsOn } from '../harness/in-process-command.ts'
+import { ENGINES, sqlite, type TestEngine } from '../harness/databases/engines.ts'
+import { Folder } from '../harness/programs/command.ts'
+import { askDatabase } from '../harness/databases/database-schema.ts'
+import { commandsOn } from '../harness/programs/in-process-command.ts'
 
 const REFUSED =
   /was made by an unpublished version of this program; nothing was changed\. Write its animals to a file with the checkout that made it \(petstore export animals\.csv\), and add them to a new database/

@@ -1,11 +1,11 @@
 // Upgrades: this program beside a newer one on the same database, and a migration that fails.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { ENGINES, type TestEngine } from '../../assurance/harness/engines.ts'
-import { changedProgram } from '../harness/changed-program.ts'
-import { Folder, makeKey, serve } from '../harness/command.ts'
-import { MIGRATIONS, readSchema } from '../harness/database-schema.ts'
-import { commandsOn } from '../harness/in-process-command.ts'
+import { ENGINES, type TestEngine } from '../harness/databases/engines.ts'
+import { changedProgram } from '../harness/programs/changed-program.ts'
+import { Folder, makeKey, serve } from '../harness/programs/command.ts'
+import { MIGRATIONS, readSchema } from '../harness/databases/database-schema.ts'
+import { commandsOn } from '../harness/programs/in-process-command.ts'
 
 const NEWEST = MIGRATIONS.length
 const REX = { method: 'POST', body: '{"name":"Rex","categoryId":1}' }

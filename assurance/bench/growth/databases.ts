@@ -1,5 +1,5 @@
 // Creates one database of each size. All exist at the same time, so that each round can measure all of them.
-import { say } from '../../harness/say.ts'
+import { say } from '../../../test/harness/say.ts'
 import { readConfig } from '../../../src/config.ts'
 import type { NewPet, PetStatus } from '../../../src/contract/pets.ts'
 import { openStore } from '../../../src/store/opening/open-store.ts'

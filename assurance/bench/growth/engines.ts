@@ -1,7 +1,7 @@
 // Starts the engines that are measured, with durable commits and otherwise default settings.
-import { askPostgres } from '../../harness/ask-postgres.ts'
-import { newPostgresDatabase, sqlite as sqliteFiles } from '../../harness/engines.ts'
-import { startPostgres } from '../../harness/postgres-server.ts'
+import { askPostgres } from '../../../test/harness/databases/ask-postgres.ts'
+import { newPostgresDatabase, sqlite as sqliteFiles } from '../../../test/harness/databases/engines.ts'
+import { startPostgres } from '../../../test/harness/databases/postgres-server.ts'
 
 export interface BenchEngine {
   name: string

@@ -1,5 +1,5 @@
 // Measures calls in rounds. Each round covers all sizes, so that other load on the machine affects all of them alike.
-import { median } from '../../harness/percentiles.ts'
+import { median } from '../../../test/harness/percentiles.ts'
 import type { Pet, PetStatus } from '../../../src/contract/pets.ts'
 import { type GrownStore, PENDING_EVERY, pet, SOLD_SHARE } from './databases.ts'
 

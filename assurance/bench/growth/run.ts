@@ -3,7 +3,7 @@
 //   --engine sqlite    one engine only (sqlite, postgresql)
 // Calls the store directly: the HTTP layer's cache would hide the cost of the engine.
 import { parseArgs } from 'node:util'
-import { say } from '../../harness/say.ts'
+import { say } from '../../../test/harness/say.ts'
 import { growAll } from './databases.ts'
 import { ENGINES } from './engines.ts'
 import { type EngineGrowth, type Measured, measureAll } from './measure.ts'

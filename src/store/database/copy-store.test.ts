@@ -2,9 +2,9 @@
 // command, both engines and interruptions.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { account, event, petRow } from '../../../test/harness/sample-rows.ts'
-import { withStore } from '../../../test/harness/with-store.ts'
-import { samplePet } from '../../../assurance/harness/sample-pet.ts'
+import { account, event, petRow } from '../../../test/harness/databases/sample-rows.ts'
+import { withStore } from '../../../test/harness/databases/with-store.ts'
+import { samplePet } from '../../../test/harness/databases/sample-pet.ts'
 import { CopyRefused, copyStore } from './copy-store.ts'
 import { BATCH, kindOf, KINDS, type StoredRecord } from '../records.ts'
 import type { Store } from '../store.ts'

@@ -1,7 +1,7 @@
 // Creates that share a statement: after which errors they are retried one by one.
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { serverSays } from '../../../test/harness/fake-server.ts'
+import { serverSays } from '../../../test/harness/connections/fake-server.ts'
 import { NewRow } from '../pet-writes.ts'
 import { StoreUnavailable } from '../store.ts'
 import { type Creates, gatherCreates } from './pets.ts'

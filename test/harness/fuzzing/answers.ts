@@ -1,5 +1,5 @@
 // Parses the answers that the service sent on one connection, and lists those that it must never send.
-import { readHead } from '../../../assurance/harness/raw-http.ts'
+import { readHead } from '../connections/raw-http.ts'
 import { ERRORS, type ErrorBody } from '../../../src/contract/errors.ts'
 
 export interface Read {

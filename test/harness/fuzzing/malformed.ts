@@ -1,5 +1,5 @@
 // Generates malformed requests: random bytes, and well-formed requests changed at random.
-import { below, oneOf, type Random } from '../../../assurance/harness/random.ts'
+import { below, oneOf, type Random } from '../random.ts'
 
 /** Texts that often break parsers. */
 const TOKENS = [

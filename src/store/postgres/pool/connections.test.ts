@@ -1,7 +1,13 @@
 // Which call gets a connection, and when one is opened, kept or closed. With real servers: test/postgres/pool.test.ts.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { BROKEN, FakeServer, serverSays, settingsOf, someTurns } from '../../../../test/harness/fake-server.ts'
+import {
+  BROKEN,
+  FakeServer,
+  serverSays,
+  settingsOf,
+  someTurns,
+} from '../../../../test/harness/connections/fake-server.ts'
 import { type Report, StoreBusy, StoreUnavailable } from '../../store.ts'
 import type { Connection, Kind } from './connection.ts'
 import { Connections } from './connections.ts'

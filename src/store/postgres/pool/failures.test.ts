@@ -1,7 +1,7 @@
 // How errors of PostgreSQL are classified and explained to the operator.
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { serverSays } from '../../../../test/harness/fake-server.ts'
+import { serverSays } from '../../../../test/harness/connections/fake-server.ts'
 import { StoreUnavailable } from '../../store.ts'
 import { asStoreFailure, breaksConnection, explain, isBadRow, wasRefused, wasRolledBack } from './failures.ts'
 

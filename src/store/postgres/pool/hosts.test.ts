@@ -1,7 +1,7 @@
 // Which host a connection is opened to, and what is reported of that. With real servers: test/postgres/reports.test.ts.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { FakeServer, settingsOf } from '../../../../test/harness/fake-server.ts'
+import { FakeServer, settingsOf } from '../../../../test/harness/connections/fake-server.ts'
 import { StoreUnavailable } from '../../store.ts'
 import { Hosts } from './hosts.ts'
 

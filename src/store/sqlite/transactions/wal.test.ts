@@ -19,7 +19,7 @@ import { CannotCloseStore, type OpenOptions, type Report, type Store, StoreUnava
 import { openSqliteStore } from '../sqlite-store.ts'
 import { LOCK_WAIT_MS } from '../failures.ts'
 import { openWal, WAL_LIMIT } from './wal.ts'
-import { until } from '../../../../assurance/harness/until.ts'
+import { until } from '../../../../test/harness/until.ts'
 
 const REX = { name: 'x'.repeat(255), categoryId: 1n, status: 'available' } as const
 const serving = (checkpoints: boolean): OpenOptions => ({

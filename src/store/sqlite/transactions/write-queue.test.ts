@@ -1,7 +1,7 @@
 // For which writes a commit waits, and for how long.
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import { holdTimers, someTurns } from '../../../../test/harness/fake-server.ts'
+import { holdTimers, someTurns } from '../../../../test/harness/connections/fake-server.ts'
 import { type Write, WriteQueue } from './write-queue.ts'
 
 const newWrite = (): Write => ({

@@ -2,8 +2,8 @@
 import { rmSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { HeldInstance } from './held-instance.ts'
-import { createKey, MAIN } from './instance.ts'
+import { HeldInstance } from '../programs/held-instance.ts'
+import { createKey, MAIN } from '../programs/instance.ts'
 import { Traffic } from './traffic.ts'
 import { compare } from './verdict.ts'
 

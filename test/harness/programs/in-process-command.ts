@@ -1,7 +1,7 @@
 // A command in this process: quick to run, with a clock, an input and terminals of the test's choice.
 import assert from 'node:assert/strict'
 import { Readable, Writable } from 'node:stream'
-import { run } from '../../src/cli/run.ts'
+import { run } from '../../../src/cli/run.ts'
 
 export interface InProcessOptions {
   input?: string

@@ -1,5 +1,12 @@
 // Sample animals made from the table of fields. Tests that send them through a part of the service fail if it drops a field.
-import { FIELD_NAMES, type FieldName, FIELDS, type NewPet, OPTIONAL_FIELDS, type Pet } from '../../src/contract/pets.ts'
+import {
+  FIELD_NAMES,
+  type FieldName,
+  FIELDS,
+  type NewPet,
+  OPTIONAL_FIELDS,
+  type Pet,
+} from '../../../src/contract/pets.ts'
 
 /** Has every field, none with its default value. */
 export const samplePet = madeOf(1)

@@ -3,9 +3,9 @@ import { cpSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Folder, folderUntilExit } from './command.ts'
-import { MIGRATIONS } from './database-schema.ts'
+import { MIGRATIONS } from '../databases/database-schema.ts'
 
-const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+const ROOT = fileURLToPath(new URL('../../..', import.meta.url))
 
 /** Where each program is: the same one serves both engines, compiled once. */
 const programs = new Map<string, string>()

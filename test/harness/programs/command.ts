@@ -5,13 +5,13 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { listening, makeKey as makeKeyBy } from '../../assurance/harness/instance.ts'
-import { collect, type Ended, killHard } from '../../assurance/harness/processes.ts'
-import { shellWord } from '../../src/contract/text/shell-word.ts'
+import { listening, makeKey as makeKeyBy } from './instance.ts'
+import { collect, type Ended, killHard } from './processes.ts'
+import { shellWord } from '../../../src/contract/text/shell-word.ts'
 import { Commands, type InProcessOptions, petstore } from './in-process-command.ts'
-import { WORKERS } from '../run/with-workers.ts'
+import { WORKERS } from './with-workers.ts'
 
-const inCheckout = (path: string) => fileURLToPath(new URL(`../../${path}`, import.meta.url))
+const inCheckout = (path: string) => fileURLToPath(new URL(`../../../${path}`, import.meta.url))
 
 export const BIN = inCheckout('bin/petstore')
 

@@ -2,9 +2,9 @@
 import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { createKey, startInstance } from './instance.ts'
-import { residentMegabytes } from './process-tree.ts'
-import { killHard } from './processes.ts'
+import { createKey, startInstance } from '../programs/instance.ts'
+import { residentMegabytes } from '../programs/process-tree.ts'
+import { killHard } from '../programs/processes.ts'
 import { Traffic } from './traffic.ts'
 
 /** How often a slow client sends its next bytes. */

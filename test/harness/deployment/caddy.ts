@@ -2,9 +2,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deployedFor } from './deployed.ts'
-import { freePort } from './free-port.ts'
-import { keptIn, start } from './processes.ts'
-import { until } from './until.ts'
+import { freePort } from '../connections/free-port.ts'
+import { keptIn, start } from '../programs/processes.ts'
+import { until } from '../until.ts'
 
 export const CADDY = '/usr/bin/caddy'
 

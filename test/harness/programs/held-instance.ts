@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { settings } from './instance.ts'
 import { start } from './processes.ts'
-import { until } from './until.ts'
+import { until } from '../until.ts'
 
 const HOLDER = fileURLToPath(new URL('socket-holder.ts', import.meta.url))
 

@@ -1,8 +1,8 @@
 // Clients that add animals continuously, and retry as the documentation advises: with the same Idempotency-Key.
 import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
-import type { Random } from './random.ts'
-import { until } from './until.ts'
+import type { Random } from '../random.ts'
+import { until } from '../until.ts'
 
 /** A create that was answered 201. */
 export interface Acknowledged {

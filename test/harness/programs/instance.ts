@@ -2,11 +2,11 @@
 import { type ChildProcess } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { freePort } from './free-port.ts'
+import { freePort } from '../connections/free-port.ts'
 import { firstLine, hasEnded, run, start } from './processes.ts'
-import { until } from './until.ts'
+import { until } from '../until.ts'
 
-export const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+export const MAIN = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
 const PASSWORD = 'correct horse battery'
 
 export interface Instance {

@@ -1,9 +1,9 @@
 // Kills and restarts an instance repeatedly while clients add animals.
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { createKey, startInstance } from './instance.ts'
-import { killHard } from './processes.ts'
-import type { Random } from './random.ts'
+import { createKey, startInstance } from '../programs/instance.ts'
+import { killHard } from '../programs/processes.ts'
+import type { Random } from '../random.ts'
 import { Clients } from './clients.ts'
 import { loseNewest } from './planted-loss.ts'
 import { type Audit, stopAndAudit } from './verdict.ts'

@@ -4,14 +4,14 @@ import { cpSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { deployed } from './deployed.ts'
-import { keptIn, run } from './processes.ts'
+import { keptIn, run } from '../programs/processes.ts'
 
 /** Whether there is a kubectl of 1.24 or later; an earlier one may have a kustomize without components. */
 export const hasKubectl = /^Kustomize/m.test(spawnSync('kubectl', ['version', '--client'], { encoding: 'utf8' }).stdout)
 
 /** Returns what `kubectl apply -k` would send for this engine, with the extras and an address of a database. */
 export function buildManifests(folder: string, engine: 'postgres' | 'sqlite'): string {
-  cpSync(fileURLToPath(new URL('../../deploy/kubernetes', import.meta.url)), folder, { recursive: true })
+  cpSync(fileURLToPath(new URL('../../../deploy/kubernetes', import.meta.url)), folder, { recursive: true })
   writeFileSync(join(folder, 'postgres/secret.env'), 'DATABASE_URL=postgres://db/petstore\n')
   writeFileSync(join(folder, 'postgres/owner-secret.env'), 'DATABASE_URL=postgres://db/petstore\n')
   const withExtras = deployed(`kubernetes/${engine}/kustomization.yaml`).replace('# components:', 'components:')
@@ -23,7 +23,7 @@ export function buildManifests(folder: string, engine: 'postgres' | 'sqlite'): s
 
 /** Returns the file of deploy/kubernetes/monitoring that has the rules of deploy/alerts.yaml. */
 export function prometheusRule(): string {
-  const groups = readFileSync(fileURLToPath(new URL('../../deploy/alerts.yaml', import.meta.url)), 'utf8').replace(
+  const groups = readFileSync(fileURLToPath(new URL('../../../deploy/alerts.yaml', import.meta.url)), 'utf8').replace(
     /^(?:#.*\n)+/,
     '',
   )

@@ -4,11 +4,11 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gunzipSync } from 'node:zlib'
-import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
-import { sqlite, type TestEngine } from '../../assurance/harness/engines.ts'
+import { askPostgres } from '../databases/ask-postgres.ts'
+import { sqlite, type TestEngine } from '../databases/engines.ts'
 import { Folder, folderUntilExit } from './command.ts'
 
-const FIXTURES = fileURLToPath(new URL('../upgrades/fixtures/', import.meta.url))
+const FIXTURES = fileURLToPath(new URL('../../upgrades/fixtures/', import.meta.url))
 
 export interface OldRelease {
   version: string

@@ -1,8 +1,8 @@
 // The tables that a database really has, read from its own catalogue, with their rows; and the migrations that make them.
 import { DatabaseSync } from 'node:sqlite'
 import connectTo from 'postgres'
-import { askPostgres } from '../../assurance/harness/ask-postgres.ts'
-import { readMigrations } from '../../src/store/database/migrations.ts'
+import { askPostgres } from './ask-postgres.ts'
+import { readMigrations } from '../../../src/store/database/migrations.ts'
 
 /** Today's migrations: number, name and compatibility are the same on both engines (src/store/database/migrations.test.ts). */
 export const MIGRATIONS = readMigrations('store/sqlite/migrations/')

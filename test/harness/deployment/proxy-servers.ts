@@ -3,9 +3,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { deployedFor } from './deployed.ts'
-import { freePort } from './free-port.ts'
-import { keptIn, start } from './processes.ts'
-import { until } from './until.ts'
+import { freePort } from '../connections/free-port.ts'
+import { keptIn, start } from '../programs/processes.ts'
+import { until } from '../until.ts'
 import { CADDY, startCaddy } from './caddy.ts'
 
 const NGINX = '/usr/sbin/nginx'

@@ -1,11 +1,11 @@
 // Accounts, keys and events to fill a store with, as short as a test can name them.
-import { samplePet } from '../../assurance/harness/sample-pet.ts'
-import type { NewPet } from '../../src/contract/pets.ts'
-import { PET_COLUMNS, valuesOf } from '../../src/store/pet-columns.ts'
-import type { StoredRecord } from '../../src/store/records.ts'
-import type { Account, ApiKey, AuditEvent, FailedRequest, Session } from '../../src/store/account-store.ts'
-import type { Idempotency } from '../../src/store/idempotency.ts'
-import type { Store } from '../../src/store/store.ts'
+import { samplePet } from './sample-pet.ts'
+import type { NewPet } from '../../../src/contract/pets.ts'
+import { PET_COLUMNS, valuesOf } from '../../../src/store/pet-columns.ts'
+import type { StoredRecord } from '../../../src/store/records.ts'
+import type { Account, ApiKey, AuditEvent, FailedRequest, Session } from '../../../src/store/account-store.ts'
+import type { Idempotency } from '../../../src/store/idempotency.ts'
+import type { Store } from '../../../src/store/store.ts'
 
 /** A row of the table of animals, with every column that it has. */
 export function petRow(id: bigint, fields: Partial<NewPet> = {}): StoredRecord {

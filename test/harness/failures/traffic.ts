@@ -1,7 +1,7 @@
 // Clients that keep their connections open and never retry, so that every request that a restart breaks is counted.
 import { Agent, request } from 'node:http'
 import { setTimeout } from 'node:timers/promises'
-import { type Random, seeded } from './random.ts'
+import { type Random, seeded } from '../random.ts'
 import type { Acknowledged } from './clients.ts'
 
 const ANSWER_WITHIN_MS = 30_000

@@ -1,6 +1,6 @@
 // The official client of the Model Context Protocol, connected to a service.
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import type { Petstore } from './harness.ts'
+import type { Petstore } from '../harness.ts'
 
 /** The revisions that clients speak: `auto` finds the newest one, `legacy` initializes as older clients do. */
 export const REVISIONS = { auto: '2026-07-28', legacy: '2025-11-25' } as const

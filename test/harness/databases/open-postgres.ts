@@ -1,12 +1,12 @@
 // A store on a PostgreSQL database of its own, behind a proxy that can fail, with a connection by hand beside it.
 import { setImmediate } from 'node:timers/promises'
 import connectTo, { type Sql } from 'postgres'
-import { newPostgresDatabase, postgres } from '../../assurance/harness/engines.ts'
-import { until } from '../../assurance/harness/until.ts'
-import { readConfig } from '../../src/config.ts'
-import type { NewPet } from '../../src/contract/pets.ts'
-import { openStore } from '../../src/store/opening/open-store.ts'
-import { type OpenOptions, type Store, StoreUnavailable } from '../../src/store/store.ts'
+import { newPostgresDatabase, postgres } from './engines.ts'
+import { until } from '../until.ts'
+import { readConfig } from '../../../src/config.ts'
+import type { NewPet } from '../../../src/contract/pets.ts'
+import { openStore } from '../../../src/store/opening/open-store.ts'
+import { type OpenOptions, type Store, StoreUnavailable } from '../../../src/store/store.ts'
 import { type CuttingProxy, startCuttingProxy } from './cutting-proxy.ts'
 
 export const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }

@@ -1,8 +1,8 @@
 // HTTP over a raw socket, for requests that no HTTP client would send.
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
-import { ERRORS, type ErrorBody, type ErrorCode } from '../../src/contract/errors.ts'
-import { until } from './until.ts'
+import { ERRORS, type ErrorBody, type ErrorCode } from '../../../src/contract/errors.ts'
+import { until } from '../until.ts'
 
 export interface RawAnswer {
   status: number

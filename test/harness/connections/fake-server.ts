@@ -4,13 +4,13 @@ import { syncBuiltinESMExports } from 'node:module'
 import type { TestContext } from 'node:test'
 import timers, { setImmediate } from 'node:timers/promises'
 import postgres from 'postgres'
-import { Connection, type Database, type ServerFacts } from '../../src/store/postgres/pool/connection.ts'
+import { Connection, type Database, type ServerFacts } from '../../../src/store/postgres/pool/connection.ts'
 import {
   type ConnectionSettings,
   type Host,
   parseConnection,
   hostAndPort,
-} from '../../src/store/postgres/pool/connection-settings.ts'
+} from '../../../src/store/postgres/pool/connection-settings.ts'
 
 export class FakeConnection {
   closed = false

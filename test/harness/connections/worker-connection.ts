@@ -2,9 +2,9 @@
 // requests on them.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { acceptedFrom, socketsOf } from '../../assurance/harness/accepted-sockets.ts'
-import { createHead, RawConnection, REX } from '../../assurance/harness/raw-http.ts'
-import { until } from '../../assurance/harness/until.ts'
+import { acceptedFrom, socketsOf } from './accepted-sockets.ts'
+import { createHead, RawConnection, REX } from './raw-http.ts'
+import { until } from '../until.ts'
 
 /** Sends a create up to its body, which the process now waits for. */
 export async function beginCreate(connection: RawConnection, key: string): Promise<void> {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 
 /** Returns a file of deploy/, changed for two instances as its comment says. */
 export function deployed(file: string, instances: 'one' | 'two' = 'one'): string {
-  const text = readFileSync(new URL(`../../deploy/${file}`, import.meta.url), 'utf8')
+  const text = readFileSync(new URL(`../../../deploy/${file}`, import.meta.url), 'utf8')
   if (instances === 'one') return text
   const forTwo = /^.*\n *# For two instances, replace the line above with:\n((?: *# .*\n)+)/m
   return text.replace(forTwo, (_all, lines: string) => lines.replaceAll('# ', ''))

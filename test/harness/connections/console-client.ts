@@ -1,11 +1,11 @@
 // A browser without a screen for HTTP tests: keeps cookies, reads forms, follows nothing by itself.
 import assert from 'node:assert/strict'
-import type { MadeKey } from '../../src/accounts/accounts.ts'
-import { ROUTES } from '../../src/console/console.ts'
-import { labelOf, SHOWN_FIELDS } from '../../src/contract/pet-words.ts'
-import { Problem } from '../../src/contract/errors.ts'
-import type { FieldName } from '../../src/contract/pets.ts'
-import { makeAccount, PASSWORD, type Petstore } from './harness.ts'
+import type { MadeKey } from '../../../src/accounts/accounts.ts'
+import { ROUTES } from '../../../src/console/console.ts'
+import { labelOf, SHOWN_FIELDS } from '../../../src/contract/pet-words.ts'
+import { Problem } from '../../../src/contract/errors.ts'
+import type { FieldName } from '../../../src/contract/pets.ts'
+import { makeAccount, PASSWORD, type Petstore } from '../harness.ts'
 
 /** The addresses that show no page, or one that needs a link or a manager. */
 const OTHERS = new Set(['/account/password', '/sign-out', '/link', '/people', '/people/keys'])

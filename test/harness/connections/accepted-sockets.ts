@@ -1,6 +1,6 @@
 // Finds on Linux which process of an instance has accepted a connection: with workers the kernel decides.
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { until } from './until.ts'
+import { until } from '../until.ts'
 
 /** Returns the inode of the server's socket by client port. Waits until all are accepted: before that a socket has no inode. */
 export async function acceptedFrom(clientPorts: readonly number[], port: number): Promise<Map<number, string>> {
