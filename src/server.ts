@@ -100,7 +100,7 @@ export async function startServer(config: Config, log: Log, world: World = {}) {
 /** Creates the server of the admin port, which stays reachable while the public port is overloaded. `answers` are by path. */
 export function createAdmin(
   answers: Record<string, () => Result | Promise<Result>>,
-  { respond, guard }: Responder,
+  { respond, catchStray }: Responder,
 ): Server {
   /** By DNS rebinding, a page of another site could read the metrics of a developer's machine; elsewhere Prometheus uses names. */
   const isOwn = (host: string | undefined) =>
@@ -122,6 +122,6 @@ export function createAdmin(
       return isRead(request.method) ? answers[path]!() : methodNotAllowed(request.method!, path, 'GET, HEAD')
     })
   }
-  const server = createServer((request, response) => guard({ request, response, at: performance.now() }, serve))
+  const server = createServer((request, response) => catchStray({ request, response, at: performance.now() }, serve))
   return server
 }

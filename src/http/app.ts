@@ -67,7 +67,7 @@ export function createApp(parts: AppParts): { server: Server; operations: Operat
   tendConnections(server, limits, (arrivals) => {
     for (const arrival of arrivals) {
       // Skips a client that has disconnected.
-      if (!arrival.request.socket.destroyed) responder.guard(arrival, serve)
+      if (!arrival.request.socket.destroyed) responder.catchStray(arrival, serve)
     }
   })
   answerUnparsedRequests(server, parts.record, responder)

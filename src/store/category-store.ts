@@ -47,7 +47,7 @@ export function categoryStore(sql: Sql): CategoryStore {
         ON CONFLICT (number) DO UPDATE SET name = excluded.name, name_folded = excluded.name_folded, removed_at = NULL`
       const find = 'SELECT number, name, name_folded, removed_at FROM categories WHERE number = $1 OR name_folded = $2'
       return sql.transaction(function* () {
-        yield* sql.exclusive
+        yield* sql.oneByOne
         const { rows } = yield [find, number, folded]
         const isAgain = (row: Row) =>
           row['removed_at'] !== null && row['name_folded'] === folded && former === undefined

@@ -129,7 +129,7 @@ export function peopleStore(sql: Sql): PeopleStore {
   /** Each sees what the one before has left: the managers that remain, and a link that was used. */
   const change = (event: AuditEvent, first: Statement, ...others: Statement[]) =>
     sql.transaction(function* () {
-      yield* sql.exclusive
+      yield* sql.oneByOne
       return yield* changeWithEvent(event, first, ...others)
     })
 
@@ -209,7 +209,7 @@ export function peopleStore(sql: Sql): PeopleStore {
       const remove = `DELETE FROM accounts WHERE id = $1 AND role = coalesce($2, role) AND (${MANAGER_REMAINS} OR NOT EXISTS (${OTHER_PERSON}))`
       const name = 'SELECT id, name FROM accounts WHERE id = $1 AND name IS NOT NULL'
       return sql.transaction(function* () {
-        yield* sql.exclusive
+        yield* sql.oneByOne
         const [named] = (yield [name, accountId]).rows
         const isRemoved = yield* changeWithEvent(event, [remove, accountId, role ?? null])
         if (isRemoved && named)

@@ -1,5 +1,5 @@
 // The parts of a store that are written once, in SQL that both engines understand. A new resource is an entry here.
-import { accountStore } from './accounts.ts'
+import { accountStore } from './account-store-sql.ts'
 import { categoryStore } from './category-store.ts'
 import { importStore } from './imports.ts'
 import { peopleStore } from './people-store.ts'

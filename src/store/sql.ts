@@ -27,7 +27,7 @@ export interface Sql {
   /** Runs the statements in one transaction. PostgreSQL may run them again, so what yields them has no other effect. */
   transaction: <T>(statements: () => Statements<T>) => Promise<T>
   /** The first statements of transactions that run one after the other, so that each sees what the one before has left. */
-  exclusive: readonly Statement[]
+  oneByOne: readonly Statement[]
   /** Renders the clause that locks the rows of a SELECT, such as FOR UPDATE; none on SQLite, where one transaction writes at a time. */
   lock: (clause: string) => string
   /** Renders a table of the objects in a parameter of JSON, for FROM: `columns` are TEXT or BIGINT, such as `id TEXT, at BIGINT`. */

@@ -27,7 +27,7 @@ export interface Store extends ReturnType<typeof sharedParts> {
    * Returns the version of the data that a read beginning now will find. It is ahead of `version` while a commit of this
    * process waits for its sync; such a read resolves after the sync.
    */
-  versionToRead(): number | undefined
+  versionAfterSync(): number | undefined
   /** Resolves with the environment that this database belongs to; undefined if none was recorded yet. */
   environment(): Promise<Environment | undefined>
   /** Whether the recorded environment is the default, which the operator has not chosen. */

@@ -41,7 +41,7 @@ export function uploadStore(sql: Sql): UploadStore {
       const insert = `INSERT INTO uploads (id, account_id, name, created_at)
         SELECT $1, id, $2, CAST($3 AS BIGINT) FROM accounts WHERE id = $4`
       return sql.transaction(function* () {
-        yield* sql.exclusive
+        yield* sql.oneByOne
         yield [removeOldest, accountId]
         return (yield [insert, id, name, now, accountId]).count === 1
       })

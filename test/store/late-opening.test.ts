@@ -60,7 +60,7 @@ it('A store that is opened late says why until then, and is from then on as one 
     assert.throws(() => store[part], StoreUnavailable, part)
   assert.deepEqual(store.opened, { created: false, migrations: [], warnings: [] })
   assert.deepEqual(
-    [store.version(), store.versionToRead(), store.connections(), store.commits()],
+    [store.version(), store.versionAfterSync(), store.connections(), store.commits()],
     [undefined, undefined, undefined, { commits: 0, writes: 0 }],
   )
   proxy.comeBack()
@@ -197,7 +197,7 @@ it('A worker opens its store after the first process, which makes the write-ahea
   isOpen = true
   await worker.opened
   assert.equal((await worker.store.pets.list({ limit: 10 })).length, 1)
-  const versions = () => [worker.store.version(), worker.store.versionToRead()]
+  const versions = () => [worker.store.version(), worker.store.versionAfterSync()]
   const before = versions()
   await worker.store.pets.create(samplePet)
   const after = versions()

@@ -140,7 +140,7 @@ const RECORDS: Record<keyof RecordStore, Case> = {
 
 const STORE = {
   version: reads((store) => store.version()),
-  versionToRead: reads((store) => store.versionToRead()),
+  versionAfterSync: reads((store) => store.versionAfterSync()),
   environment: reads((store) => store.environment()),
   isDefaultEnvironment: reads((store) => store.isDefaultEnvironment()),
   recordEnvironment: writes((store) => store.recordEnvironment('staging')),

@@ -18,7 +18,7 @@ const THREE_MEGABYTES = page('x'.repeat(3 * 1024 * 1024))
 /** A cache of a store whose version a write moves, or that has none. */
 function cacheOf(first: number | undefined) {
   let version = first
-  const cache = new AnswerCache({ version: () => version, versionToRead: () => version })
+  const cache = new AnswerCache({ version: () => version, versionAfterSync: () => version })
   cache.refresh()
   const write = () => {
     version! += 1
@@ -79,7 +79,7 @@ describe('the answer cache', () => {
   it('asks for the version once for all requests that are served together, and again for the next', async () => {
     let version = 1
     let asked = 0
-    const cache = new AnswerCache({ version: () => ((asked += 1), version), versionToRead: () => version })
+    const cache = new AnswerCache({ version: () => ((asked += 1), version), versionAfterSync: () => version })
     cache.find(PETS)
     for (let count = 0; count < 2; count += 1) await cache.readThrough(PETS, async () => page('x'))
     const before = asked
@@ -102,7 +102,7 @@ describe('the answer cache', () => {
 
   it('keeps a page that was read while a commit waited for its sync, from the moment that it is synced', async () => {
     let version = 1
-    const cache = new AnswerCache({ version: () => version, versionToRead: () => 2 })
+    const cache = new AnswerCache({ version: () => version, versionAfterSync: () => 2 })
     cache.refresh()
     for (let count = 0; count < 2; count += 1) await cache.readThrough(PETS, async () => page('x'))
     assert.equal(cache.find(PETS), undefined, 'not for the version before')

@@ -61,7 +61,7 @@ const MAX_URL_LENGTH = 200
 export class AnswerCache {
   /** Counts the reads whose answer was cached, and those whose answer was not. Requests refused before the read are neither. */
   readonly lookups = { hits: 0, misses: 0 }
-  readonly #store: Pick<Store, 'version' | 'versionToRead'>
+  readonly #store: Pick<Store, 'version' | 'versionAfterSync'>
   readonly #answers = new Map<string, CachedAnswer>()
   /** Running reads, by URL. */
   readonly #reading = new Map<string, Reading>()
@@ -72,7 +72,7 @@ export class AnswerCache {
   /** Whether the version has been read for the requests that are served together with the current one (client-connections.ts). */
   #isCurrent = false
 
-  constructor(store: Pick<Store, 'version' | 'versionToRead'>) {
+  constructor(store: Pick<Store, 'version' | 'versionAfterSync'>) {
     this.#store = store
   }
 
@@ -117,7 +117,7 @@ export class AnswerCache {
   }
 
   async #loadAndKeep(url: string, load: () => Reading): Reading {
-    const version = this.#store.versionToRead()
+    const version = this.#store.versionAfterSync()
     const reading = load()
     this.#reading.set(url, reading)
     try {

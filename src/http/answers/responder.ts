@@ -13,7 +13,7 @@ export interface Responder {
   /** Sends the result of `work`, or an error answer if anything throws. */
   respond: (call: Call, response: ServerResponse, work: () => Result | Promise<Result>) => Promise<void>
   /** Calls `serve` with a request that has just arrived, and sends an error answer if it throws or rejects. */
-  guard: (arrival: Arrival, serve: (arrival: Arrival) => unknown) => void
+  catchStray: (arrival: Arrival, serve: (arrival: Arrival) => unknown) => void
 }
 
 export function createResponder(send: Send, log: Log): Responder {
@@ -25,7 +25,7 @@ export function createResponder(send: Send, log: Log): Responder {
     }
   }
 
-  function guard(arrival: Arrival, serve: (arrival: Arrival) => unknown): void {
+  function catchStray(arrival: Arrival, serve: (arrival: Arrival) => unknown): void {
     const failed = (error: unknown) => fail(strayCall(arrival.request, arrival.at), arrival.response, error)
     try {
       const served = serve(arrival)
@@ -45,7 +45,7 @@ export function createResponder(send: Send, log: Log): Responder {
     }
   }
 
-  return { respond, guard }
+  return { respond, catchStray }
 }
 
 /** Turns an error into a refusal: 503 if the database is unavailable, else 500 for a bug of the service. */

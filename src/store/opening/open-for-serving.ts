@@ -124,7 +124,7 @@ function waitFor(open: () => Promise<Store>, firstReason: string, firstError: un
       return store?.opened ?? { created: false, migrations: [], warnings: [] }
     },
     version: () => store?.version(),
-    versionToRead: () => store?.versionToRead(),
+    versionAfterSync: () => store?.versionAfterSync(),
     connections: () => store?.connections(),
     commits: () => store?.commits() ?? { commits: 0, writes: 0 },
     giveUp() {

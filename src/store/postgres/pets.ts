@@ -2,7 +2,7 @@
 // one, and so one transaction and one round trip; a replay and a conflicting update take two, a count three and a search several.
 import { FIELD_LIST, type Pet } from '../../contract/pets.ts'
 import { type ColumnValue, petOf } from '../pet-columns.ts'
-import { SELECT_KEYS } from '../accounts.ts'
+import { SELECT_KEYS } from '../account-store-sql.ts'
 import { type Idempotency, IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
 import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
 import { listOf, type Page, pageOf, pagesOfList, type PetList, SELECT_PETS, type Summarize } from '../pet-list.ts'

@@ -69,7 +69,7 @@ export async function openPostgresStore(
     ...factsOfStore(sql),
     /** PostgreSQL has no cheap way to detect writes of other connections. */
     version: () => undefined,
-    versionToRead: () => undefined,
+    versionAfterSync: () => undefined,
     connections: () => pool.stats,
     commits: () => creates.commits,
     giveUp: () => {},

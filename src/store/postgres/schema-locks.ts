@@ -10,8 +10,8 @@ const LOCK = 0x50455453
 export const LOCK_TIMEOUT_MS = 50
 
 /** Takes the lock until the end of the transaction; resolves with false if another process has it. */
-export async function tryLock(sql: Database, function_ = 'pg_try_advisory_xact_lock'): Promise<boolean> {
-  const [lock] = await sql<{ taken: boolean }[]>`SELECT ${sql.unsafe(function_)}(${LOCK}) AS taken`
+export async function tryLock(sql: Database, lockFunction = 'pg_try_advisory_xact_lock'): Promise<boolean> {
+  const [lock] = await sql<{ taken: boolean }[]>`SELECT ${sql.unsafe(lockFunction)}(${LOCK}) AS taken`
   return lock!.taken
 }
 

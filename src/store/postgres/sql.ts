@@ -24,7 +24,7 @@ export function postgresSql(pool: Pool): Sql {
         throw error
       })
     },
-    exclusive: [["SELECT pg_advisory_xact_lock(hashtext('petstore people'))"]],
+    oneByOne: [["SELECT pg_advisory_xact_lock(hashtext('petstore one by one'))"]],
     lock: (clause) => clause,
     jsonTable: (parameter, name, columns) => `json_to_recordset(${parameter}::text::json) AS ${name} (${columns})`,
   }

@@ -21,7 +21,7 @@ export function sqliteSql(db: DatabaseSync, transactions: Transactions): Sql {
     read: (...statement) => transactions.read(() => execute(statement).rows as never),
     run: (statement) => transactions.write(() => execute(statement).count),
     transaction: (statements) => transactions.write(() => finish(statements())),
-    exclusive: [],
+    oneByOne: [],
     lock: () => '',
     jsonTable(parameter, name, columns) {
       const values = columns.replaceAll(/"?(\w+)"? (?:TEXT|BIGINT)/g, `value ->> '$1' AS "$1"`)

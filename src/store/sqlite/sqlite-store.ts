@@ -26,17 +26,17 @@ export function openSqliteStore(path: string, options: OpenOptions = {}): Store 
     ? setInterval(() => transactions.shortenWal(), everyMs).unref()
     : undefined
   const version = countVersions(db, transactions)
-  const versionToRead = () => version() + transactions.unsynced.commits
+  const versionAfterSync = () => version() + transactions.unsynced.commits
   const sql = sqliteSql(db, transactions)
   const ask = db.prepare('SELECT 1 FROM sqlite_schema LIMIT 1')
   return {
     opened,
-    pets: sqlitePets(db, transactions, sql, versionToRead),
+    pets: sqlitePets(db, transactions, sql, versionAfterSync),
     ...sharedParts(sql),
     records: sqliteRecords(sql),
     ...factsOfStore(sql),
     version,
-    versionToRead,
+    versionAfterSync,
     connections: () => undefined,
     commits: () => transactions.synced,
     giveUp: () => transactions.giveUp(new Error('it has failed in another process of this instance')),

@@ -220,13 +220,13 @@ describe('The write-ahead log', () => {
       () => openSqliteStore(join(folder, 'ahead.db'), serving(true)),
     )
     const version = store.version()!
-    assert.equal(store.versionToRead(), version)
+    assert.equal(store.versionAfterSync(), version)
     const created = store.pets.create(REX)
     await until(() => syncs.length > 0)
-    assert.deepEqual([store.version(), store.versionToRead()], [version, version + 1])
+    assert.deepEqual([store.version(), store.versionAfterSync()], [version, version + 1])
     syncs[0]!()
     await created
-    assert.deepEqual([store.version(), store.versionToRead()], [version + 1, version + 1])
+    assert.deepEqual([store.version(), store.versionAfterSync()], [version + 1, version + 1])
     await store.close()
   })
 
