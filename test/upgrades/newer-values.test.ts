@@ -141,11 +141,14 @@ for (const engine of ENGINES) {
         ]),
         '/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),
         '/animals?status=all': NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
-        '/animals?q=of&status=all': NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
+        '/animals?q=of&status=all': [
+          />Animals found for/,
+          ...NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
+        ],
         ...Object.fromEntries(
           animals.map((id, index) => [`/animals/${id}`, [new RegExp(`selected>${NEWER[index]}<`)]]),
         ),
-        '/animals/changes': [/Status: Sold → later\.added/],
+        '/animals/changes': [/Status: Sold → later\.added/, /Details unknown/],
         '/animals.csv': NEWER.map((value) => new RegExp(`,${value},`)),
         '/people': NEWER.map((value) => new RegExp(`data-label="Role">${value}<`)),
         '/people/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),

@@ -29,7 +29,7 @@ export function eventInWords({
   data?: PetData | undefined
   detail?: string | undefined
 }): string {
-  return data === undefined ? detail : valuesInWords(data)
+  return (data === undefined ? detail : valuesInWords(data)) || 'Details unknown'
 }
 
 /** Returns the newest change of a field, which gave it its present value. */
