@@ -146,9 +146,12 @@ for (const engine of ENGINES) {
           ...NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
         ],
         ...Object.fromEntries(
-          animals.map((id, index) => [`/animals/${id}`, [new RegExp(`selected>${NEWER[index]}<`)]]),
+          animals.map((id, index) => [
+            `/animals/${id}`,
+            [new RegExp(`selected>${NEWER[index]}<`), />Details unknown</],
+          ]),
         ),
-        '/animals/changes': [/Status: Sold → later\.added/, /Details unknown/],
+        '/animals/changes': [/Status: Sold → later\.added/],
         '/animals.csv': NEWER.map((value) => new RegExp(`,${value},`)),
         '/people': NEWER.map((value) => new RegExp(`data-label="Role">${value}<`)),
         '/people/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),

@@ -29,7 +29,7 @@ export function eventInWords({
   data?: PetData | undefined
   detail?: string | undefined
 }): string {
-  return (data === undefined ? detail : valuesInWords(data)) || 'Details unknown'
+  return data === undefined ? detail : valuesInWords(data)
 }
 
 /** Returns the newest change of a field, which gave it its present value. */
@@ -46,7 +46,7 @@ export async function readHistory(visit: MemberVisit, petId: bigint): Promise<{ 
   const addition = stored ?? events[0]?.data?.added
   const nameOf = await readNames(visit, [addition?.by, ...events.map(({ accountId }) => accountId)])
   const changes = events.map((event) => {
-    const words = eventInWords(event)
+    const words = eventInWords(event) || 'Details unknown'
     return {
       ...event,
       detail: event.action === 'pet.removed' ? `Removed: ${words}` : words,
