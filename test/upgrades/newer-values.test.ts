@@ -38,6 +38,7 @@ const LISTED = {
     '{"restored":true}',
     '{"from":{"categoryId":3,"name":null},"to":null,"categories":[],"added":"x"}',
     '{"from":[],"to":{"status":{}},"categories":null,"added":{"at":"soon","by":7}}',
+    '{"from":{},"added":{"at":9000000000000000}}',
     'null',
     '[1]',
     '7',
