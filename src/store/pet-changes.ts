@@ -105,6 +105,7 @@ export function dataOf(json: unknown): PetData | undefined {
     from: texts(from),
     ...(to !== undefined && { to: texts(to) }),
     ...(categories !== undefined && { categories: texts(categories) }),
-    ...(Number.isInteger(at) && { added: { at: at as number, by: typeof by === 'string' ? by : undefined } }),
+    ...(typeof at === 'number' &&
+      !Number.isNaN(new Date(at).getTime()) && { added: { at, by: typeof by === 'string' ? by : undefined } }),
   }
 }

@@ -38,6 +38,7 @@ const LISTED = {
     '{"restored":true}',
     '{"from":{"categoryId":3,"name":null},"to":null,"categories":[],"added":"x"}',
     '{"from":[],"to":{"status":{}},"categories":null,"added":{"at":"soon","by":7}}',
+    '{"from":{},"added":{"at":9000000000000000}}',
     'null',
     '[1]',
     '7',
@@ -141,9 +142,15 @@ for (const engine of ENGINES) {
         ]),
         '/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),
         '/animals?status=all': NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
-        '/animals?q=of&status=all': NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
+        '/animals?q=of&status=all': [
+          />Animals found for/,
+          ...NEWER.map((value) => new RegExp(`"mark ${value}">${value}<`)),
+        ],
         ...Object.fromEntries(
-          animals.map((id, index) => [`/animals/${id}`, [new RegExp(`selected>${NEWER[index]}<`)]]),
+          animals.map((id, index) => [
+            `/animals/${id}`,
+            [new RegExp(`selected>${NEWER[index]}<`), />Details unknown</],
+          ]),
         ),
         '/animals/changes': [/Status: Sold → later\.added/],
         '/animals.csv': NEWER.map((value) => new RegExp(`,${value},`)),

@@ -46,7 +46,7 @@ export async function readHistory(visit: MemberVisit, petId: bigint): Promise<{ 
   const addition = stored ?? events[0]?.data?.added
   const nameOf = await readNames(visit, [addition?.by, ...events.map(({ accountId }) => accountId)])
   const changes = events.map((event) => {
-    const words = eventInWords(event)
+    const words = eventInWords(event) || 'Details unknown'
     return {
       ...event,
       detail: event.action === 'pet.removed' ? `Removed: ${words}` : words,

@@ -197,7 +197,9 @@ function results(found: FoundPets, visit: MemberVisit, q: string, query: PetList
     ...(isFull ? { more: following } : { searchOlder: following }),
   }
   const number = countOf(counts, filters)
-  return html`<p class="quiet-text">${number === undefined ? 'Animals found' : `${countWords(number)} found`} for ${isolated(q)}, newest first. ${all}</p>
+  // Those with a status that only a later release knows are not counted.
+  const isKnown = number !== undefined && number >= pets.length
+  return html`<p class="quiet-text">${isKnown ? `${countWords(number)} found` : 'Animals found'} for ${isolated(q)}, newest first. ${all}</p>
     ${table}
     ${following && !isFull && html`<p class="quiet-text" role="status">This page has searched ${count(NAMES_READ)} names. Older animals may match too.</p>`}
     ${paging(pages)}`
