@@ -298,7 +298,8 @@ for (const engine of ENGINES)
   })
 
 it('A search that has read as many names as one page does shows what it has found, and goes on when asked', async () => {
-  await using petstore = await startPetstore()
+  // In this process alone, whose search is another one.
+  await using petstore = await startPetstore({ config: { workers: 1 } })
   const { store } = petstore
   const client = await signedIn(petstore)
   const search: (typeof store.pets)['search'] = store.pets.search.bind(store.pets)
