@@ -140,6 +140,9 @@ describe('A worker', () => {
     const lists = async () =>
       /operation="listPets",status="200"\} (\d)$/m.exec(await (await fetch(`${petstore.adminUrl}/metrics`)).text())?.[1]
     await until(async () => (await lists()) === '1', 'its request is counted')
+    // A worker that is stopped while it writes that would keep the lock of the database.
+    const written = () => petstore.store.accounts.callsSince([petstore.apiKey.id], 0)
+    await until(async () => (await written()).length > 0, 'the use of the key is written')
     const ended = () => petstore.logged.filter(({ msg }) => msg === 'a worker hangs and is ended')
     process.kill(worker!, 'SIGSTOP')
     for (let pings = 0; pings < 2; pings += 1) mock.timers.tick(HEARTBEAT_MS)
