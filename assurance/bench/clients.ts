@@ -86,8 +86,9 @@ async function startOurs(
     const database: TestDatabase = await (postgres ? newPostgresDatabase(postgres.url) : sqlite.newEmptyDatabase())
     const { url } = stack.use(database)
     const settings = workers === undefined ? [] : ['--workers', workers]
-    const program = folder === undefined ? undefined : join(folder, 'bin/petstore')
-    return stack.use(await startService({ url, key: await fillDatabase(url, ANIMALS) }, { program, settings }))
+    const program = folder && join(folder, 'bin/petstore')
+    const key = await fillDatabase(url, ANIMALS, folder && join(folder, 'src/main.ts'))
+    return stack.use(await startService({ url, key }, { program, settings }))
   }
   return { name, servers: { read: await start(), write: await start() } }
 }

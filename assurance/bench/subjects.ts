@@ -35,10 +35,10 @@ export async function newDatabase(animals: number): Promise<Database> {
   return { ...database, key: await fillDatabase(database.url, animals) }
 }
 
-/** Adds animals, an account and a key; returns the key. */
-export async function fillDatabase(url: string, animals: number): Promise<string> {
-  const key = await createKey(url)
-  petstore(url, ['seed', '--count', String(animals)])
+/** Adds animals, an account and a key, by another checkout if `main` is its entry point; returns the key. */
+export async function fillDatabase(url: string, animals: number, main?: string): Promise<string> {
+  const key = await createKey(url, main)
+  petstore(url, ['seed', '--count', String(animals)], '', main)
   return key
 }
 
