@@ -7,7 +7,7 @@ import type { FoundPets, PetSearch, PetStore } from './store.ts'
 
 /** How much a request reads at most. */
 export const NAMES_READ = 200_000
-const BYTES_READ = 50_000_000
+const BYTES_READ = 20_000_000
 
 /**
  * How many names are read at a time, which holds up the event loop with SQLite: usually 1 ms. A tenth of them where they are long or may

@@ -154,7 +154,7 @@ for (const engine of ENGINES) {
       withStore(async ({ pets }, database) => {
         // More names than a page reads, or fewer and more bytes.
         const [count, folded] =
-          engine.name === 'SQLite' ? [NAMES_READ + 20_000, "'rex'"] : [12_000, "repeat('rex', 2000)"]
+          engine.name === 'SQLite' ? [NAMES_READ + 20_000, "'rex'"] : [6_000, "repeat('rex', 2000)"]
         await execute(
           database,
           `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count})
