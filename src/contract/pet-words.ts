@@ -4,7 +4,10 @@ import { int64FromText } from './int64.ts'
 import { FIELD_NAMES, type FieldName, FIELDS, type NewPet, type PetStatus } from './pets.ts'
 import { entryOf } from './text/entry-of.ts'
 
-export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Pending', sold: 'Sold' }
+const NO_NAMES = new CategoryNames()
+
+/** What people call the statuses of the interface. */
+export const STATUS_WORDS: Record<PetStatus, string> = { available: 'Available', pending: 'Reserved', sold: 'Sold' }
 
 /** How the values of a field are worded; those of the others are shown as they are. */
 const WORDS: Partial<Record<FieldName, (value: string, categories: CategoryNames) => string>> = {
@@ -34,7 +37,7 @@ export function inWords(newPet: NewPet, name: FieldName, categories: CategoryNam
   return textInWords(name, fieldText(newPet, name), categories)
 }
 
-export function textInWords(name: FieldName, text: string, categories: CategoryNames): string {
+export function textInWords(name: FieldName, text: string, categories = NO_NAMES): string {
   return text === '' ? '–' : (WORDS[name]?.(text, categories) ?? text)
 }
 
@@ -74,7 +77,7 @@ function valuesOf(fields: readonly FieldName[], from: NewPet, to: NewPet | undef
 }
 
 /**
- * Describes each changed field, such as "Status: Pending → Sold", or all that an animal was, such as `Name: "Rex"; Status: Sold; Category: 3`.
+ * Describes each changed field, such as "Status: Reserved → Sold", or all that an animal was, such as `Name: "Rex"; Status: Sold; Category: 3`.
  * Quotes what people have written, such as names, so that none reads as another field; digits and statuses stay as they are.
  */
 export function valuesInWords({ from, to, categories = {} }: PetValues): string {
@@ -82,15 +85,13 @@ export function valuesInWords({ from, to, categories = {} }: PetValues): string 
     const { schema } = FIELDS[name]
     const named = name === 'categoryId' ? categories[value] : undefined
     const isPlain = value === '' || 'enum' in schema || (schema.type === 'integer' && named === undefined)
-    return isPlain ? textInWords(name, value, NO_NAMES) : JSON.stringify(named ?? value)
+    return isPlain ? textInWords(name, value) : JSON.stringify(named ?? value)
   }
   const changed = to && FIELD_NAMES.filter((name) => name in from || name in to)
   return (changed ?? SHOWN_FIELDS)
     .map((name) => `${labelOf(name)}: ${quoted(name, from[name])}${to ? ` → ${quoted(name, to[name])}` : ''}`)
     .join('; ')
 }
-
-const NO_NAMES = new CategoryNames()
 
 /** Describes all that an animal is. */
 export function describePet(pet: NewPet, categories: CategoryNames): string {

@@ -6,6 +6,7 @@ import { Problem } from '../contract/errors.ts'
 import { describe, type JsonSource, parseJson } from '../contract/json.ts'
 import { BODY_LIMIT, kibibytes } from '../contract/limits.ts'
 import { CATEGORY, CSV_COLUMNS, FREE_TEXT } from '../contract/pet-csv.ts'
+import { textInWords } from '../contract/pet-words.ts'
 import {
   type FieldName,
   fieldFromText,
@@ -153,10 +154,12 @@ function parseCsvPet(texts: Record<string, string>, categories: CategoryNames): 
   return parseNamed({ ...Object.fromEntries(values), [CATEGORY]: category }, categories)
 }
 
-/** Reads a choice in any case: people write Available, as the console shows it. */
+/** Reads a choice as the interface or the console has it, in any case: people write Reserved, as they see it. */
 export function fieldFromCell(name: FieldName, text: string): string | bigint {
   const { schema } = FIELDS[name]
-  const choice = 'enum' in schema ? schema.enum.find((each) => each === text.toLowerCase()) : undefined
+  const word = text.toLowerCase()
+  const isMeant = (value: string) => value === word || textInWords(name, value).toLowerCase() === word
+  const choice = 'enum' in schema ? schema.enum.find(isMeant) : undefined
   return choice ?? fieldFromText(name, text)
 }
 

@@ -98,7 +98,7 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     assert.ok((await row.boundingBox())!.y <= 350)
     assert.match((await row.innerText()).replaceAll(/\s+/g, ' '), new RegExp(`Available 3 (?:– )*${id} Reserve`))
     await row.getByRole('button', { name: 'Reserve' }).click()
-    await page.getByText('is now Pending').waitFor()
+    await page.getByText('is now Reserved').waitFor()
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.getByText('is now Available').waitFor()
     assert.deepEqual(await browsing.petstore.store.pets.get(id), { id, ...rex })
@@ -108,7 +108,7 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.getByRole('link', { name: 'Changes' }).click()
     await page.getByLabel('By').selectOption('You')
     await page.getByRole('button', { name: 'Filter' }).click()
-    assert.match(await page.locator('.timeline li').first().innerText(), /Status: Pending → Available\s+You, /)
+    assert.match(await page.locator('.timeline li').first().innerText(), /Status: Reserved → Available\s+You, /)
     await page.locator('.timeline a').first().click()
     await page.waitForURL(`**/animals/${id}`)
     browsing.assertClean()
@@ -166,7 +166,7 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
       assert.equal(await tick.isChecked(), true)
       if (!javaScriptEnabled) continue
       await visitor.locator('.many').getByRole('button', { name: 'Reserve' }).click()
-      await visitor.getByText('1 animal changed to Pending.').waitFor()
+      await visitor.getByText('1 animal changed to Reserved.').waitFor()
     }
     assert.deepEqual([await statusOf(double), await statusOf(ticked)], ['sold', 'pending'])
     browsing.assertClean()

@@ -3,6 +3,7 @@ import { eventInWords } from '../../src/console/animals/animal-history.ts'
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { encodeCursor } from '../../src/contract/list-query.ts'
+import { STATUS_WORDS } from '../../src/contract/pet-words.ts'
 import type { NewPet } from '../../src/contract/pets.ts'
 import type { Addition } from '../../src/store/pet-columns.ts'
 import {
@@ -202,16 +203,17 @@ describeOnSqlite('The next step of an animal', (service) => {
   const stepOf = (id: bigint) => `/animals/${id}/status`
   const statusOf = async (id: bigint) => (await service().store.pets.get(id))?.status
   /** Takes the step that the list offers; resolves with the list that follows, and the Undo that it offers. */
-  const take = async (client: ConsoleClient, id: bigint) => {
+  const take = async (client: ConsoleClient, id: bigint, to?: NewPet['status']) => {
     const form = `${stepOf(id)}?status=all`
-    const { location } = await client.submit('/animals?status=all', form)
+    const { location } = await client.submit('/animals?status=all', form, to && { to })
     return { location, undo: await client.hiddenFields(location!, form) }
   }
 
   for (const [status, words, to] of [
     ['available', 'Reserve', 'pending'],
     ['pending', 'Sell', 'sold'],
-    ['sold', 'Make available', 'available'],
+    ['pending', 'Release', 'available'],
+    ['sold', 'Back in the shop', 'available'],
   ] as const)
     it(`is a button in its row, and can be undone: ${words}`, async () => {
       const id = await addTo(service(), { name: '<Rex>', status })
@@ -220,10 +222,10 @@ describeOnSqlite('The next step of an animal', (service) => {
         (await client.get('/animals?status=all')).body,
         new RegExp(`>${words}<span[^>]*> &lt;Rex&gt;</span></button>`),
       )
-      const { location, undo } = await take(client, id)
+      const { location, undo } = await take(client, id, to)
       assert.equal(await statusOf(id), to)
       const { body } = await client.get(location!)
-      const confirmed = `<bdi>&lt;Rex&gt;</bdi> \\(${id}\\) is now <strong>${to[0]!.toUpperCase()}${to.slice(1)}</strong>`
+      const confirmed = `<bdi>&lt;Rex&gt;</bdi> \\(${id}\\) is now <strong>${STATUS_WORDS[to]}</strong>`
       assert.match(body, new RegExp(confirmed))
       assert.equal(body.split('class="fresh"').length, 2)
       const undone = await client.post(stepOf(id), undo)
@@ -275,7 +277,7 @@ describeOnSqlite('The next step of an animal', (service) => {
     const told =
       /Nothing was changed\.<\/strong> <bdi>colleague@example\.com<\/bdi> changed it first, <time.*?<\/time>: (.*?)\.<\/p>/
     for (const [change, what, left] of [
-      [{ status: 'sold' }, 'Status: Pending → Sold', 'sold'],
+      [{ status: 'sold' }, 'Status: Reserved → Sold', 'sold'],
       [{ name: 'Rexo' }, 'Name: &quot;Rex&quot; → &quot;Rexo&quot;', 'pending'],
     ] as const) {
       const id = await addTo(service())
@@ -332,10 +334,10 @@ describeOnSqlite('The next step of an animal', (service) => {
     const clients = [await signedIn(service()), await signedInAs(service(), emails[1]!)]
     const compete = async (id: bigint, send: () => Promise<(string | null)[]>) => {
       const [at, { body }] = [await send(), await clients[0]!.get(`/animals/${id}`)]
-      assert.equal(body.split('Status: Available → Pending').length, 2, 'taken once')
+      assert.equal(body.split('Status: Available → Reserved').length, 2, 'taken once')
       const winner = at.findIndex((location) => location!.includes('since='))
       const told = (await clients[1 - winner]!.get(at[1 - winner]!)).body
-      const first = `Nothing was changed\\.</strong> <bdi>${emails[winner]}</bdi> changed it first, <time.*: <bdi>Status: Available → Pending`
+      const first = `Nothing was changed\\.</strong> <bdi>${emails[winner]}</bdi> changed it first, <time.*: <bdi>Status: Available → Reserved`
       assert.match(told, new RegExp(first))
       assert.doesNotMatch(told, /is now <strong>|>Undo</)
       return { winner, location: at[1 - winner]! }
@@ -410,7 +412,7 @@ describeOnSqlite('Animals that are added one after the other', (service) => {
     assert.deepEqual(listed(afterwards), ['Third', 'First'])
     assert.equal(await service().store.pets.get(BigInt(ids[1]!)), undefined)
     const [newest] = await service().store.accounts.changesOf(BigInt(ids[1]!), 1)
-    const was = inWords({ name: '"Second"', status: 'Pending', categoryId: '7' })
+    const was = inWords({ name: '"Second"', status: 'Reserved', categoryId: '7' })
     assert.equal(eventInWords(newest!), was)
     assert.equal(newest!.data?.added?.by, service().account.id)
     const other = await signedInAs(service(), 'changer@example.com')

@@ -148,7 +148,7 @@ describeOnSqlite('The history of an animal', (service) => {
     await store.categories.save(category, undefined, event('', 'category.added'))
     await manager.submit(`${page}/remove`, '/animals/many')
     const [removal] = entriesIn((await manager.get(PAGE)).body)
-    const was = inWords({ name: JSON.stringify(FORGED), status: 'Pending', categoryId: `"${category.name}"` })
+    const was = inWords({ name: JSON.stringify(FORGED), status: 'Reserved', categoryId: `"${category.name}"` })
     assert.ok(removal!.endsWith(` · ${was} You, TIME`))
     assert.match((await manager.get(page)).body, /Added <span class="quiet-text">Not recorded</)
   })
@@ -183,7 +183,7 @@ describeOnSqlite('Recent changes by day', (service) => {
         'bad Removed',
         'changed Changed',
         'available Available',
-        'pending Pending',
+        'pending Reserved',
         'good Added',
         'good Added',
         '15 November 2026',

@@ -185,7 +185,7 @@ describeOnSqlite('The forms of the console', (service) => {
       const animalProblems = [
         'Enter a name',
         'No category is named "1.5". Enter a name of the list, or a whole number such as 3 or -3',
-        'Choose one of Available, Pending, Sold',
+        'Choose one of Available, Reserved, Sold',
       ]
       const keyName = /^The key's name must have at most 100 characters, all of them printable/
       const wrongPassword = 'The password is wrong.'

@@ -70,7 +70,7 @@ describeOnSqlite('Bringing in a file', (service) => {
       ].map((row) => inWords(row, 'alone')),
     ]
     assert.ok(text.includes(`The first 3 ${rows.join(' ')} Left out: 2 bad rows `), text)
-    assert.match(text, /Line Problem 4 Choose one of Available, Pending, Sold\. 5 Enter a name\.$/)
+    assert.match(text, /Line Problem 4 Choose one of Available, Reserved, Sold\. 5 Enter a name\.$/)
     assert.deepEqual(await namesIn(service()), before, 'nothing is written before')
     assert.equal((await service().store.categories.names()).numberOf('Ferrets'), undefined)
 

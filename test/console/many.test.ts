@@ -112,9 +112,9 @@ describeOnSqlite('Many animals at once', (service) => {
     await change(ids[1]!, 'pending')
     const { location } = await send(one, fields, ['status', 'pending'])
     const told =
-      /<strong>1 animal<\/strong> left alone.*<bdi>Theirs \(\d+\)<\/bdi>: <bdi.*Available → Pending<.*busy@example\.com/s
+      /<strong>1 animal<\/strong> left alone.*<bdi>Theirs \(\d+\)<\/bdi>: <bdi.*Available → Reserved<.*busy@example\.com/s
     assert.match((await one.get(location!)).body, told)
-    assert.deepEqual(await historyOf(ids[1]!), ['Name: "Theirs" → "Changed"; Status: Available → Pending'])
+    assert.deepEqual(await historyOf(ids[1]!), ['Name: "Theirs" → "Changed"; Status: Available → Reserved'])
     await change(ids[0]!, 'pending')
     const undone = await undo(one, location!)
     assert.match(

@@ -184,7 +184,7 @@ async function useAll(database: string, made: Made): Promise<void> {
   assert.match((await visitor.get('/keys')).body, /laptop 💻/)
   assert.match((await visitor.get('/activity')).body, /pet_not_found/)
   assert.match((await visitor.get('/account')).body, /Old\.Friend@example\.com/)
-  assert.match((await visitor.get('/animals/1')).body, /Pending/)
+  assert.match((await visitor.get('/animals/1')).body, /Reserved/)
   const signedIn = await new ConsoleClient(petstore.url).signIn(made.email, made.password)
   assert.deepEqual([signedIn.status, signedIn.location], [303, '/animals'])
 

@@ -46,7 +46,7 @@ describe('The form of an animal', () => {
     ['categoryId', '٣', unknown('٣')],
     ['categoryId', ' 9223372036854775808 ', RANGE],
     ['categoryId', '-9223372036854775809', RANGE],
-    ['status', 'lost', 'Choose one of Available, Pending, Sold'],
+    ['status', 'lost', 'Choose one of Available, Reserved, Sold'],
   ]
   it('says what is wrong with a field', () => {
     for (const [field, text, message] of wrong) {

@@ -49,7 +49,7 @@ export function manyBar(visit: MemberVisit): Html {
   return html`<form class="many" id="many" method="post" action="${keepingPosition(PATH, visit.query)}" autocomplete="off" aria-label="Ticked animals">
     ${csrfField(visit)}<button hidden formmethod="dialog"></button>
     <label><input type="checkbox" name="all" value="yes"> All on this page</label>
-    ${button('sold', 'Sell')} ${button('pending', 'Reserve')} ${button('available', 'Make available')}
+    ${button('sold', 'Sell')} ${button('pending', 'Reserve')} ${button('available', 'Release')}
     ${names.size > 0 && html`<span><select name="categoryId" aria-label="Category">${optionList(options, '')}</select> <button class="button quiet">Change category</button></span>`}
     ${isManager(visit) && html`<button class="button quiet danger-outline" name="remove" value="ask">Remove…</button>`}</form>`
 }

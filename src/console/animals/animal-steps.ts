@@ -1,4 +1,4 @@
-// The next step of an animal, from the list or its page: reserve it, sell it, or make it available again. A step is taken only from
+// The next step of an animal, from the list or its page: reserve it, sell it, release it, or take it back into the shop. A step is taken only from
 // the status that the page showed, and undone only while it is the animal's newest change. From the list it leads back to the row.
 import { isDeepStrictEqual } from 'node:util'
 import { entryOf } from '../../contract/text/entry-of.ts'
@@ -18,8 +18,11 @@ const STEPS: Record<PetStatus, readonly (readonly [words: string, to: PetStatus]
     ['Reserve', 'pending'],
     ['Sell', 'sold'],
   ],
-  pending: [['Sell', 'sold']],
-  sold: [['Make available', 'available']],
+  pending: [
+    ['Sell', 'sold'],
+    ['Release', 'available'],
+  ],
+  sold: [['Back in the shop', 'available']],
 }
 
 /** The page that a step was taken from, and that follows. */
@@ -28,7 +31,7 @@ type On = 'list' | 'animal'
 /** Renders the steps, and the Undo of the one that was just taken. An animal with a status of a newer program has no step. */
 export function stepForms(visit: MemberVisit, pet: Pet, on: On, undo?: Html | false): Html | false {
   const steps = entryOf(STEPS, pet.status) ?? []
-  const look = (nth: number) => (on === 'list' ? 'quiet' : nth === 0 && 'primary')
+  const look = (nth: number) => (on === 'list' || pet.status === 'sold' ? 'quiet' : nth === 0 && 'primary')
   const id = (nth: number) => on === 'list' && nth === 0 && !undo && rowAnchor(pet)
   const buttons = steps.map(([words, to], nth) =>
     button(pet, words, html`class="button ${look(nth)}" name="to" value="${to}" ${id(nth)}`),
