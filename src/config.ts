@@ -4,6 +4,7 @@ import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
 import { BASE_PATH } from './contract/operations.ts'
 import { ENVIRONMENTS } from './contract/environments.ts'
+import { SESSION_MINUTES } from './contract/limits.ts'
 import { redactAddress, redactValue } from './contract/text/redact.ts'
 import { LOG_LEVELS } from './log.ts'
 import { type DatabaseAddress, parseDatabase } from './store/database/database-address.ts'
@@ -84,6 +85,13 @@ export const SETTINGS = named({
     ...oneOf(SIGNUP_MODES),
     meaning:
       'Whether people can create an account in the console; unset: open only on a loopback address, outside production, without base address and trusted proxy',
+  },
+  sessionMinutes: {
+    value: 'MINUTES',
+    default: String(SESSION_MINUTES.idle),
+    allowed: `a number of minutes from 5 to ${SESSION_MINUTES.most}`,
+    meaning: 'How long a sign-in to the console lasts without use; the same for all instances of a database',
+    parse: wholeNumber(5, SESSION_MINUTES.most),
   },
   trustProxy: {
     value: 'PROXIES',

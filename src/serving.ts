@@ -85,7 +85,7 @@ export async function startServing(parts: ServingParts) {
     await Promise.all([usage.flush(), broadcast('flushUsage')])
   }
   const accounts = new Accounts({ store, environment: config.environment, clock, onRevoked })
-  const sessions = new Sessions(store, clock)
+  const sessions = new Sessions(store, clock, config.sessionMinutes * 60_000)
 
   try {
     await listen(server, where)

@@ -113,6 +113,16 @@ describe('a session', () => {
     clock.now = right
   })
 
+  it('of a store whose sign-ins last longer without use is neither refused nor purged before that', async () => {
+    const lasting = new Sessions(store, () => clock.now, SESSION_MAX_MS)
+    const token = await newSession()
+    clock.now += SESSION_MAX_MS - 1
+    await lasting.purge()
+    assert.ok(await lasting.find(token))
+    clock.now += 1
+    assert.equal(await lasting.find(token), undefined)
+  })
+
   it('past its time is purged, one in use is not', async () => {
     const [idle, used] = [await newSession(), await newSession()]
     clock.now += SESSION_IDLE_MS - 1

@@ -1,11 +1,12 @@
 // Starts, finds and ends console sessions. The store keeps them, so that every instance knows them and can end them.
 import { createHmac, hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { SESSION_MINUTES } from '../contract/limits.ts'
 import type { Account, AuditEvent, Session } from '../store/account-store.ts'
 import { type Store, StoreUnavailable } from '../store/store.ts'
 
-/** A session ends after the idle time without use, and after the maximum in any case. */
-export const SESSION_IDLE_MS = 2 * 3_600_000
-export const SESSION_MAX_MS = 12 * 3_600_000
+/** A session ends after the idle time without use, which a setting may change, and after the maximum in any case. */
+export const SESSION_IDLE_MS = SESSION_MINUTES.idle * 60_000
+export const SESSION_MAX_MS = SESSION_MINUTES.most * 60_000
 
 /** How far the clocks of two instances may differ. A session from further in the future began while a clock was ahead. */
 export const CLOCK_SKEW_MS = 5 * 60_000
@@ -24,12 +25,14 @@ export interface SignedIn {
 export class Sessions {
   readonly #store: Pick<Store, 'accounts'>
   readonly #clock: () => number
+  readonly #idleMs: number
   /** When a last use could not be written. */
   #moveFailedAt = -Infinity
 
-  constructor(store: Pick<Store, 'accounts'>, clock: () => number) {
+  constructor(store: Pick<Store, 'accounts'>, clock: () => number, idleMs = SESSION_IDLE_MS) {
     this.#store = store
     this.#clock = clock
+    this.#idleMs = idleMs
   }
 
   /**
@@ -48,7 +51,7 @@ export class Sessions {
   async find(token: string): Promise<SignedIn | undefined> {
     const session = await this.#store.accounts.sessionByHash(hashToken(token))
     const now = this.#clock()
-    if (session === undefined || !isValid(session, now)) return undefined
+    if (session === undefined || !isValid(session, now, this.#idleMs)) return undefined
     const account = await this.#store.accounts.accountById(session.accountId)
     if (account === undefined) return undefined
     if (now - session.lastSeenAt >= UPDATE_EVERY_MS) await this.#move(session, now)
@@ -72,7 +75,7 @@ export class Sessions {
   async purge(): Promise<void> {
     const now = this.#clock()
     // Not sessions just beyond CLOCK_SKEW_MS: for an instance whose clock is behind, those of all others are from the future.
-    await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - SESSION_IDLE_MS, now + SESSION_MAX_MS)
+    await this.#store.accounts.purgeSessions(now - SESSION_MAX_MS, now - this.#idleMs, now + SESSION_MAX_MS)
   }
 
   /**
@@ -129,7 +132,7 @@ function hashToken(token: string): Buffer {
 }
 
 /** A session from the future is not valid before that time: while the clock is wrong, its age is unknown. */
-function isValid({ createdAt, lastSeenAt }: Session, now: number): boolean {
+function isValid({ createdAt, lastSeenAt }: Session, now: number, idleMs: number): boolean {
   const isFromFuture = lastSeenAt - now > CLOCK_SKEW_MS
-  return !isFromFuture && now - createdAt < SESSION_MAX_MS && now - lastSeenAt < SESSION_IDLE_MS
+  return !isFromFuture && now - createdAt < SESSION_MAX_MS && now - lastSeenAt < idleMs
 }

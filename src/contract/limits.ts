@@ -34,6 +34,9 @@ export const PAGE_SIZE = { minimum: 1, maximum: 100, default: 20 } as const
 /** A key may have every character that HTTP allows in a header. */
 export const IDEMPOTENCY = { keyMaxLength: 255, keptHours: 24 } as const
 
+/** How long a sign-in to the console lasts without use, unless a setting says otherwise, and at most. */
+export const SESSION_MINUTES = { idle: 120, most: 12 * 60 } as const
+
 /** The values of `Retry-After`, in seconds. */
 export const RETRY_AFTER = { unavailable: 2, notReady: 1, inProgress: 1, rehearsed: 1, reading: 5 } as const
 

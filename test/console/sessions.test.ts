@@ -266,6 +266,16 @@ describeOnSqlite(
         clock.now = start
       })
 
+      it('lasts as long without use as the setting says', ONE_PROCESS, async () => {
+        const time = { now: Date.now() }
+        await using short = await startPetstore({ env: { PETSTORE_SESSION_MINUTES: '5' }, clock: () => time.now })
+        const client = await signedIn(short)
+        time.now += 299_999
+        assert.equal((await client.get('/keys')).status, 200)
+        time.now += 300_000
+        assert.equal((await client.get('/keys')).status, 303)
+      })
+
       it('from the future stays ended after a sign-out, another sign-in or a sign-up', ONE_PROCESS, async () => {
         const right = clock.now
         for (const [action, email] of [
