@@ -22,6 +22,7 @@ const SEEN_BY_MEMBERS = [
   '/animals/changes?person=nobody',
   '/categories?saved=1',
   '/categories/1',
+  '/animals/40/status',
   '/animals/40/remove',
 ]
 

@@ -204,7 +204,7 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     assert.equal((await browsing.petstore.store.pets.get(id))?.status, 'sold')
   })
 
-  it('leads from a row to what a colleague did first, and to the sign-in where the session has ended', async () => {
+  it('leads from a row to what a colleague did first, and to the sign-in where the session has ended, after which one press takes the step', async () => {
     const id = await addRex()
     const page = await browsing.openSignedIn()
     await page.goto('/animals')
@@ -217,6 +217,14 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.context().clearCookies()
     await press('Sell')
     await page.waitForURL('**/sign-in?*')
+    await page.getByLabel('Email address').fill(browsing.petstore.account.email)
+    await page.getByLabel('Password').fill(PASSWORD)
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('heading', { name: 'Nothing was done: Sell Rex' }).waitFor()
+    assert.equal((await browsing.petstore.store.pets.get(id))?.status, 'pending')
+    await page.getByRole('button', { name: 'Sell' }).click()
+    await page.locator('tr.fresh').getByRole('button', { name: 'Undo' }).waitFor()
+    assert.equal((await browsing.petstore.store.pets.get(id))?.status, 'sold')
     browsing.assertClean()
   })
 

@@ -14,7 +14,7 @@ import {
   signedInAs,
   wordsOf,
 } from '../harness/connections/console-client.ts'
-import { describeOnSqlite, type Petstore } from '../harness/harness.ts'
+import { describeOnSqlite, makeAccount, PASSWORD, type Petstore } from '../harness/harness.ts'
 import { event } from '../harness/databases/sample-rows.ts'
 
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -296,6 +296,50 @@ describeOnSqlite('The next step of an animal', (service) => {
     const forged = await one.post(stepOf(id), { ...opened, from: 'sold', to: 'constructor' })
     assert.match(forged.location!, /overtaken/)
     assert.equal((await one.post('/animals/999999/status', opened)).status, 404)
+  })
+
+  it('whose session had ended is asked for after the sign-in, whoever signs in, and taken only by a press, if the animal is as it was', async () => {
+    const colleague = await makeAccount(service(), 'next@till.example')
+    /** Presses when the session has ended; resolves with the page after the sign-in. */
+    const pressLate = async (path: string, fields: Record<string, string>, email = service().account.email) => {
+      const client = await signedIn(service())
+      const { csrf = '' } = await client.hiddenFields('/keys', '/sign-out')
+      await service().store.accounts.purgeSessions(0, 0, 0)
+      const ended = await client.post(path, { ...fields, csrf })
+      assert.match((await client.get(ended.location!)).body, /nothing was saved yet/)
+      const { location } = await client.signIn(email, PASSWORD, ended.location!)
+      return { client, ...(await client.get(location!)) }
+    }
+    for (const [email, fields, question, button, to] of [
+      [service().account.email, { from: 'available', to: 'sold' }, 'Sell', 'Sell', 'sold'],
+      [colleague.email, { from: 'available', to: 'pending' }, 'Reserve', 'Reserve', 'pending'],
+      [
+        service().account.email,
+        { from: 'sold', to: 'available', since: '5' },
+        'Set back to Available:',
+        'Set back to Available',
+        undefined,
+      ],
+    ] as const) {
+      const id = await addTo(service(), { name: '<Rex>', status: fields.from })
+      const path = `${stepOf(id)}?status=all`
+      const asked = await pressLate(path, { ...fields, on: 'list' }, email)
+      const said = `<h1>Nothing was done: ${question} <bdi>&lt;Rex&gt;</bdi>\\?</h1>.*Your session had ended.*>${button}</button>`
+      assert.match(asked.body, new RegExp(said, 's'))
+      assert.equal(await statusOf(id), fields.from)
+      const pressed = await asked.client.post(path, hiddenIn(asked.body.split('<main')[1]!))
+      assert.equal(await statusOf(id), to ?? 'sold', 'an Undo is for who took the step')
+      assert.match(pressed.location!, to ? new RegExp(`^/animals\\?status=all&step=${id}&was=`) : /overtaken/)
+    }
+    const id = await addTo(service())
+    await (await signedInAs(service(), 'quick@till.example')).submit('/animals', stepOf(id))
+    const changed = await pressLate(stepOf(id), { from: 'available', to: 'sold', on: 'list' })
+    assert.match(changed.location!, /overtaken/)
+    assert.match(
+      (await changed.client.get(changed.location!)).body,
+      /Nothing was changed\..*quick@till\.example.*Available → Reserved/s,
+    )
+    assert.equal((await changed.client.get(stepOf(id))).location, `/animals/${id}`, 'opened by hand it asks nothing')
   })
 
   it('that is undone by a form which is sent twice at once is reported as undone to both', async () => {

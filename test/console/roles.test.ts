@@ -36,6 +36,7 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
     'POST /animals/new',
     'GET /animals/{id}',
     'POST /animals/{id}',
+    'GET /animals/{id}/status',
     'POST /animals/{id}/status',
     'POST /animals/{id}/undo',
     'POST /animals/many',

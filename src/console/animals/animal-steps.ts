@@ -3,11 +3,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { int64FromText } from '../../contract/int64.ts'
-import { difference, inWords, STATUS_WORDS } from '../../contract/pet-words.ts'
+import { difference, inWords, SHOWN_FIELDS, STATUS_WORDS } from '../../contract/pet-words.ts'
 import { isSamePet, type Pet, type PetStatus } from '../../contract/pets.ts'
-import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
+import { html, type Html, isolated, isolatedNames, withVisibleControls } from '../../http/html/html.ts'
 import { keepingPosition } from './animal-addresses.ts'
 import { authorOf, type Change, CHANGES_SHOWN, lastChangeOf, removedPage } from './animal-history.ts'
+import { askAgain } from '../every-page/form-page.ts'
 import { buttonForm, hidden } from '../every-page/forms.ts'
 import { minute } from '../every-page/times.ts'
 import type { MemberVisit, Outcome } from '../every-page/visit.ts'
@@ -85,6 +86,30 @@ export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const updated = await visit.store.pets.update(pet.id, pet, { ...pet, status }, authorOf(visit))
   if (updated.outcome === 'missing') return removedPage(visit, pet.id)
   return updated.outcome === 'conflict' ? takeStep(visit, updated.pet) : done(now)
+}
+
+/** Asks, after a sign-in, whether to take the step whose session had ended, if the animal still has the status that was shown. */
+export async function askForStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
+  const { form, query, store, categories } = visit
+  const [page, status] = [`/animals/${pet.id}`, (form.get('to') ?? '') as PetStatus]
+  if (!visit.isRestored) return { redirect: page }
+  if (pet.status !== form.get('from')) {
+    const first = lastChangeOf('status', await store.accounts.changesOf(pet.id, CHANGES_SHOWN))
+    return { redirect: keepingPosition(page, query, { overtaken: String(first?.at) }) }
+  }
+  const step = (entryOf(STEPS, pet.status) ?? []).find(([, to]) => to === status && !form.has('since'))
+  const words = step?.[0] ?? `Set back to ${inWords({ ...pet, status }, 'status', categories)}`
+  const what = words.includes(' ') ? `${words}:` : words
+  const now = SHOWN_FIELDS.slice(1).map((name) => inWords(pet, name, categories))
+  return askAgain(visit, {
+    title: `${what} ${withVisibleControls(pet.name)}`,
+    heading: html`${what} ${isolated(pet.name)}`,
+    section: 'animals',
+    above: html`<p>${isolated(pet.name)} (${pet.id}) is still as it was: ${isolated(now.join(', '))}.</p>`,
+    action: keepingPosition(`${page}/status`, query),
+    submit: words,
+    cancel: keepingPosition(form.get('on') === 'animal' ? page : '/animals', query),
+  })
 }
 
 /** A step that was just taken: the animal as it is stored now, the words for that, and a form if it can be undone. */

@@ -16,7 +16,7 @@ import {
   savedNotice,
   unansweredProblems,
 } from './animal-merge.ts'
-import { overtakenNotice, stepForms, stepTaken, takeStep } from './animal-steps.ts'
+import { askForStep, overtakenNotice, stepForms, stepTaken, takeStep } from './animal-steps.ts'
 import { form, type Problems, problemSummary } from '../every-page/forms.ts'
 import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
 import { notFoundPage } from '../every-page/problem-pages.ts'
@@ -37,7 +37,8 @@ export const animalRoutes: readonly ConsoleRoute[] = [
     withAnimal((visit, pet) => animalPage(visit, pet, mergeForm(visit, pet))),
   ),
   forMembers('POST', '/animals/{id}', withAnimal(change), { keepsTyped: true }),
-  forMembers('POST', '/animals/{id}/status', withAnimal(takeStep)),
+  forMembers('GET', '/animals/{id}/status', withAnimal(askForStep)),
+  forMembers('POST', '/animals/{id}/status', withAnimal(takeStep), { keepsTyped: true }),
 ]
 
 async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: Problems = []): Promise<HtmlPage> {

@@ -1,6 +1,7 @@
-// A page with one form: its heading, what was wrong with the last attempt, the form. `about` looks up what a page is about.
+// A page with one form: its heading, what was wrong with the last attempt, the form. `askAgain` is such a page for a press whose session
+// had ended. `about` looks up what a page is about.
 import { html, type Html } from '../../http/html/html.ts'
-import { form, type FormParts, type Problems, problemSummary } from './forms.ts'
+import { form, type FormParts, hidden, type Problems, problemSummary } from './forms.ts'
 import { notFoundPage } from './problem-pages.ts'
 import type { HtmlPage, MemberVisit, Outcome, Section, Visit } from './visit.ts'
 
@@ -30,6 +31,18 @@ export function formPage(visit: Visit, page: FormPage): HtmlPage {
       ${below}
     </div>`,
   }
+}
+
+/**
+ * Asks whether to do what was pressed when the session had ended: one button sends the same form. Another person may
+ * have signed in, so nothing is done without it. For the GET of a path whose POST `keepsTyped`, if `visit.isRestored`.
+ */
+export function askAgain(visit: Visit, page: FormPage): HtmlPage {
+  const { title, heading = title, above, ...parts } = page
+  const fields = html`${[...visit.form].map(([name, value]) => hidden(name, value))}`
+  const asking = { title: `Nothing was done: ${title}?`, heading: html`Nothing was done: ${heading}?` }
+  const ended = html`<p>Your session had ended.</p>${above}`
+  return formPage({ ...visit, isRestored: false }, { ...parts, ...asking, above: ended, fields })
 }
 
 /** Returns a wrapper for pages about what the last part of the address names; `missing` answers if nothing is found. */

@@ -78,8 +78,7 @@ function emailField(visit: Visit, problems: Problems, hint?: string): Html {
 
 function notice({ query }: Visit, next: string): Html | undefined {
   if (next.includes('typed=')) {
-    return html`<p class="notice warn" role="status">Your session has ended, and nothing was saved yet. Sign in, and what you typed is
-      there again.</p>`
+    return html`<p class="notice warn" role="status">Your session has ended, and nothing was saved yet. Sign in to go on where you were.</p>`
   }
   if (query.has('next') || next !== HOME) {
     return html`<p class="notice" role="status">You are not signed in, or your session has ended. Sign in to continue.</p>`
