@@ -20,6 +20,7 @@ describe('readConfig', () => {
       database: { engine: 'sqlite', path: resolve('data/petstore.db') },
       environment: 'staging',
       sessionMinutes: 120,
+      storeName: 'Petstore',
       trustProxy: false,
       maxConnections: 1000,
       workers: 1,
@@ -77,6 +78,7 @@ describe('readConfig', () => {
     adminPort: { 0: 0, 65_535: 65_535 },
     environment: { production: 'production', staging: 'staging' },
     stagingBaseUrl: { [BASE_URL]: BASE_URL },
+    storeName: { 'Paws & Claws': 'Paws & Claws', ' ハムハム ': 'ハムハム', ['🐾'.repeat(40)]: '🐾'.repeat(40) },
     signup: { open: 'open', closed: 'closed' },
     logLevel: { error: 'error', debug: 'debug' },
   }
@@ -113,6 +115,7 @@ describe('readConfig', () => {
     database: ['pets.db', 'sqlite:'],
     environment: ['Production', 'test'],
     baseUrl: [...bases, ...users, 'ftp://pets.example/v1', '/v1'],
+    storeName: [' ', 'x'.repeat(41), 'Paws\nClaws'],
     signup: ['yes', 'OPEN'],
     trustProxy: 'true 999.1.1.1 10.0.0.0/33 10.0.0.0/0 fd00::/129 10.0.0.0/8/8 10.0.0.1, proxy.example'.split(' '),
     rateLimit: ['0/60', '60', '1/0', '1.5/60', '-1/60', '1/60s', '1000000000/1', '1/1000000'],
@@ -235,6 +238,8 @@ describe('What follows from the settings', () => {
 
 it('Every setting is read by the time the service has started', async ({ mock }) => {
   const left = new Set<string | symbol>(Object.keys(SETTINGS))
+  // By the pages, when they are shown.
+  left.delete('storeName')
   const get = (config: Config, name: keyof Config) => (left.delete(name), config[name])
   // A copy would read them all.
   const ownKeys = () => assert.fail('pass the settings on as they are')

@@ -80,6 +80,14 @@ export const SETTINGS = named({
   },
   baseUrl: { ...BASE_URL, meaning: 'Public base address of production' },
   stagingBaseUrl: { ...BASE_URL, meaning: 'Public base address of staging' },
+  storeName: {
+    value: 'NAME',
+    default: 'Petstore',
+    // An address with a password, set here by mistake, is on no page.
+    allowed: '1 to 40 printable characters without : @ and \\',
+    meaning: 'Name of the store, beside the logo and in the titles of the console',
+    parse: parseStoreName,
+  },
   signup: {
     value: 'MODE',
     ...oneOf(SIGNUP_MODES),
@@ -241,6 +249,10 @@ export function environmentSetting({ environment, given }: Config): EnvironmentS
 
 function parseHost(value: string): string | undefined {
   return /^[\w.:-]+$/.test(value) ? value : undefined
+}
+
+function parseStoreName(value: string): string | undefined {
+  return /^[^\p{Cc}:@\\]{1,40}$/u.test(value) && value.trim() !== '' ? value.trim() : undefined
 }
 
 function oneOf<const T extends string>(choices: readonly T[]) {

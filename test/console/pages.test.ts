@@ -314,6 +314,15 @@ describe('A deployment', () => {
     assert.match(left.headers.get('set-cookie') ?? '', /^__Host-petstore=; Path=\/; .*Secure; Max-Age=0$/)
   })
 
+  it('has the name of the store beside the logo, which leads to the animals, and in its title', async () => {
+    await using petstore = await startPetstore({ env: { PETSTORE_STORE_NAME: 'Paws & <Claws>' } })
+    const [client, visitor] = [await signedIn(petstore), new ConsoleClient(petstore.url)]
+    const { body } = await client.get('/keys')
+    assert.match(body, /<title>Keys · Paws &amp; &lt;Claws&gt; staging</)
+    assert.match(body, /class="brand" href="\/animals">.*<bdi>Paws &amp; &lt;Claws&gt;<\/bdi>/s)
+    assert.match((await visitor.get('/sign-in')).body, /class="brand" href="\/">/)
+  })
+
   it('in production says nothing of staging, and allows the reference to call the addresses that it lists, and no others', async () => {
     const env = { PETSTORE_BASE_URL: 'https://pets.example/v1', PETSTORE_STAGING_BASE_URL: 'https://test.example/v1' }
     await using petstore = await startPetstore({ env: { PETSTORE_ENVIRONMENT: 'production', ...env } })

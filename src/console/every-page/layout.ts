@@ -14,7 +14,7 @@ const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" ari
 export function layout(visit: Visit, { title, body, section, status, head, wide }: HtmlPage): Html {
   const top = html`${stagingBand(visit)}
 <div class="top">
-  <a class="brand" href="/">${PAW} Petstore</a>
+  <a class="brand" href="${visit.who ? HOME : '/'}">${PAW} <span>${isolated(visit.config.storeName)}</span></a>
   ${navigation(visit, section)}
 </div>`
   return html`<!doctype html>
@@ -22,7 +22,7 @@ export function layout(visit: Visit, { title, body, section, status, head, wide 
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>${status === 400 && 'Error: '}${title} · Petstore${visit.config.environment === 'staging' && ' staging'}</title>
+<title>${status === 400 && 'Error: '}${title} · ${visit.config.storeName}${visit.config.environment === 'staging' && ' staging'}</title>
 <link rel="icon" href="${assetAddress('icon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${assetAddress('console.css')}">
 <script src="${assetAddress('console.js')}" defer></script>
