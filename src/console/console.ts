@@ -17,6 +17,7 @@ import { allKeysRoutes } from './developers/all-keys.ts'
 import { activityRoutes } from './developers/activity.ts'
 import { animalRoutes } from './animals/animal.ts'
 import { animalAddingRoutes } from './animals/animal-adding.ts'
+import { animalFileRoutes } from './animals/animal-file.ts'
 import { animalManyRoutes } from './animals/animal-many.ts'
 import { animalsRoutes } from './animals/animals.ts'
 import { assetAnswer } from './every-page/assets.ts'
@@ -24,6 +25,7 @@ import { readFileForm } from './every-page/file-form.ts'
 import { readTyped, withTyped } from './every-page/forms.ts'
 import { inShare } from './every-page/readings.ts'
 import { importRoutes } from './animals/import-pages.ts'
+import { categoryChooserRoutes } from './animals/category-chooser.ts'
 import { categoryRoutes } from './animals/categories.ts'
 import { keyRoutes } from './developers/keys.ts'
 import { layout } from './every-page/layout.ts'
@@ -53,6 +55,8 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...signInRoutes,
   ...keyRoutes,
   ...animalsRoutes,
+  ...animalFileRoutes,
+  ...categoryChooserRoutes,
   ...recentChangesRoutes,
   ...animalAddingRoutes,
   ...animalManyRoutes,

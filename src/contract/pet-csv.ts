@@ -5,6 +5,9 @@ import { FIELD_NAMES, FIELDS, type Pet } from './pets.ts'
 /** The column, or member of an object, with the name of the category. */
 export const CATEGORY = 'category'
 
+/** The column with the time when an animal was added, which the console's download has. Files that are read have it left out. */
+export const ADDED = 'added (UTC)'
+
 export const CSV_COLUMNS = ['id', ...FIELD_NAMES, CATEGORY] as const
 
 /**
@@ -21,14 +24,24 @@ export const FREE_TEXT: ReadonlySet<string> = new Set([
   CATEGORY,
 ])
 
-/** Renders a file, batch by batch. It starts with a byte order mark, by which spreadsheets recognise UTF-8. */
+/**
+ * Renders a file, batch by batch. It starts with a byte order mark, by which spreadsheets recognise UTF-8. With `additionsOf`, it has the
+ * times when animals were added.
+ */
 export async function* renderCsv(
   batches: AsyncIterable<readonly Pet[]>,
   categories: CategoryNames,
   delimiter: Delimiter = ',',
+  additionsOf?: (ids: readonly bigint[]) => Promise<ReadonlyMap<bigint, { at: number }>>,
 ): AsyncGenerator<string> {
-  yield `\uFEFF${CSV_COLUMNS.join(delimiter)}\n`
-  for await (const batch of batches) yield batch.map((pet) => `${csvLine(pet, delimiter, categories)}\n`).join('')
+  yield `\uFEFF${[...CSV_COLUMNS, ...(additionsOf ? [ADDED] : [])].join(delimiter)}\n`
+  for await (const batch of batches) {
+    const additions = await additionsOf?.(batch.map(({ id }) => id))
+    const time = (at?: number) => (at === undefined ? '' : new Date(at).toISOString().slice(0, 16).replace('T', ' '))
+    const line = (pet: Pet) =>
+      csvLine(pet, delimiter, categories) + (additions ? delimiter + time(additions.get(pet.id)?.at) : '')
+    yield batch.map((pet) => `${line(pet)}\n`).join('')
+  }
 }
 
 /** Renders one row; an absent field is empty. */

@@ -1,7 +1,7 @@
 // Recognises the dialect of a CSV file from its first lines: the delimiter, and the meaning of the columns.
 import { CsvError, parse } from 'csv-parse/sync'
 import { quote } from '../contract/json.ts'
-import { CATEGORY, CSV_COLUMNS, DELIMITERS } from '../contract/pet-csv.ts'
+import { ADDED, CATEGORY, CSV_COLUMNS, DELIMITERS } from '../contract/pet-csv.ts'
 import { FileRefused } from './pet-file.ts'
 import { type CsvDialect, explain, OPTIONAL, REQUIRED, ROW_ENDS } from './pet-rows.ts'
 
@@ -43,7 +43,7 @@ export function recogniseCsv(start: Buffer, { ignoreColumns } = { ignoreColumns:
   if (twice !== undefined) throw wrongHeader(headerLine, `the header has the column ${twice} twice`)
   const ignored = names
     .map((name, index) => (name.trim() === '' ? `column ${index + 1} (no name)` : quote(name)))
-    .filter((_name, index) => columns[index] === undefined)
+    .filter((name, index) => columns[index] === undefined && name !== quote(ADDED))
   if (ignored.length > 0 && !ignoreColumns) {
     throw wrongHeader(
       headerLine,

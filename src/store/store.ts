@@ -214,6 +214,9 @@ export interface PetStore {
   /** Resolves with undefined if there is no such animal, or this was not recorded. */
   addition(id: bigint): Promise<Addition | undefined>
 
+  /** The same of many animals, by id; those of which it is unknown are absent. */
+  additions(ids: readonly bigint[]): Promise<Map<bigint, Addition>>
+
   /**
    * Resolves with at most `limit` animals that pass the filters, by id descending: those with the highest ids, the highest below
    * `before`, or the lowest above `after`. A query has at most one of these two. As JSON, it takes what the API can ask for.

@@ -1,4 +1,5 @@
 // One animal in the console: people correct it and change its status.
+import { ROWS } from '../../src/console/animals/animal-addresses.ts'
 import { eventInWords } from '../../src/console/animals/animal-history.ts'
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -150,7 +151,7 @@ describeOnSqlite('An animal in the console', (service) => {
   })
 
   it('leads back to the list that the visitor came from, by Older or Newer, also after it was saved or refused; Cancel stays on the page', async () => {
-    await service().store.pets.createMany(Array.from({ length: 45 }, () => ({ ...rex, status: 'pending' })))
+    await service().store.pets.createMany(Array.from({ length: 3 * ROWS }, () => ({ ...rex, status: 'pending' })))
     const client = await signedIn(service())
     const follow = async (address: string, link: RegExp) => {
       const [, found = ''] = link.exec((await client.get(address)).body) ?? []
@@ -205,7 +206,7 @@ describeOnSqlite('The next step of an animal', (service) => {
   /** Takes the step that the list offers; resolves with the list that follows, and the Undo that it offers. */
   const take = async (client: ConsoleClient, id: bigint, to?: NewPet['status']) => {
     const form = `${stepOf(id)}?status=all`
-    const { location } = await client.submit('/animals?status=all', form, to && { to })
+    const { location } = await client.submit('/animals?status=all', form, to && { step: `${await statusOf(id)}.${to}` })
     return { location, undo: await client.hiddenFields(location!, form) }
   }
 
@@ -248,12 +249,8 @@ describeOnSqlite('The next step of an animal', (service) => {
       const { body } = answer.location === null ? answer : await client.get(answer.location)
       assert.match(body, new RegExp(`<tr class="fresh">.*/animals/${oldest}[?"].*>Undo<`, 's'))
       assert.equal(body.split('<tr ').length - 1, shown + Number(query.includes('available')))
-      await client.post(stepOf(oldest), {
-        ...fields,
-        from: 'pending',
-        to: 'available',
-        since: String((await service().store.accounts.changesOf(oldest, 1))[0]!.at),
-      })
+      const [{ at } = { at: 0 }] = await service().store.accounts.changesOf(oldest, 1)
+      await client.post(stepOf(oldest), { ...fields, step: `pending.available.${at}` })
       assert.equal(await statusOf(oldest), 'available')
     }
   })
@@ -293,7 +290,7 @@ describeOnSqlite('The next step of an animal', (service) => {
     const { location } = await one.post(stepOf(id), opened)
     assert.match((await one.get(location!)).body, told)
     assert.equal(await statusOf(id), 'sold')
-    const forged = await one.post(stepOf(id), { ...opened, from: 'sold', to: 'constructor' })
+    const forged = await one.post(stepOf(id), { ...opened, step: 'sold.constructor' })
     assert.match(forged.location!, /overtaken/)
     assert.equal((await one.post('/animals/999999/status', opened)).status, 404)
   })
@@ -311,29 +308,30 @@ describeOnSqlite('The next step of an animal', (service) => {
       return { client, ...(await client.get(location!)) }
     }
     for (const [email, fields, question, button, to] of [
-      [service().account.email, { from: 'available', to: 'sold' }, 'Sell', 'Sell', 'sold'],
-      [colleague.email, { from: 'available', to: 'pending' }, 'Reserve', 'Reserve', 'pending'],
+      [service().account.email, { step: 'available.sold' }, 'Sell', 'Sell', 'sold'],
+      [colleague.email, { step: 'available.pending' }, 'Reserve', 'Reserve', 'pending'],
       [
         service().account.email,
-        { from: 'sold', to: 'available', since: '5' },
+        { step: 'sold.available.5' },
         'Set back to Available:',
         'Set back to Available',
         undefined,
       ],
     ] as const) {
-      const id = await addTo(service(), { name: '<Rex>', status: fields.from })
+      const [status] = fields.step.split('.') as [NewPet['status']]
+      const id = await addTo(service(), { name: '<Rex>', status })
       const path = `${stepOf(id)}?status=all`
       const asked = await pressLate(path, { ...fields, on: 'list' }, email)
       const said = `<h1>Nothing was done: ${question} <bdi>&lt;Rex&gt;</bdi>\\?</h1>.*Your session had ended.*>${button}</button>`
       assert.match(asked.body, new RegExp(said, 's'))
-      assert.equal(await statusOf(id), fields.from)
+      assert.equal(await statusOf(id), status)
       const pressed = await asked.client.post(path, hiddenIn(asked.body.split('<main')[1]!))
       assert.equal(await statusOf(id), to ?? 'sold', 'an Undo is for who took the step')
       assert.match(pressed.location!, to ? new RegExp(`^/animals\\?status=all&step=${id}&was=`) : /overtaken/)
     }
     const id = await addTo(service())
     await (await signedInAs(service(), 'quick@till.example')).submit('/animals', stepOf(id))
-    const changed = await pressLate(stepOf(id), { from: 'available', to: 'sold', on: 'list' })
+    const changed = await pressLate(stepOf(id), { step: 'available.sold', on: 'list' })
     assert.match(changed.location!, /overtaken/)
     assert.match(
       (await changed.client.get(changed.location!)).body,

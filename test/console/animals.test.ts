@@ -6,7 +6,7 @@ import { samplePet } from '../harness/databases/sample-pet.ts'
 import { CSV_COLUMNS, csvLine, DELIMITERS } from '../../src/contract/pet-csv.ts'
 import { encodeCursor } from '../../src/contract/list-query.ts'
 import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
-import { ConsoleClient, signedIn } from '../harness/connections/console-client.ts'
+import { ConsoleClient, signedIn, unescaped } from '../harness/connections/console-client.ts'
 import { describeService, expectError, startPetstore } from '../harness/harness.ts'
 import { petstore as command } from '../harness/programs/in-process-command.ts'
 import { WORKERS } from '../harness/programs/with-workers.ts'
@@ -15,6 +15,9 @@ const namesIn = (body: string) =>
   [...body.matchAll(/<th scope="row"><a href="[^"]*"><bdi>([^<]*)<\/bdi>/g)].map(([, name]) => name)
 const linkIn = (body: string, words: string) =>
   new RegExp(`href="([^"]*)">${words}`).exec(body)?.[1]?.replaceAll('&amp;', '&')
+
+const rangeIn = ({ body }: { body: string }) =>
+  /<span class="quiet-text">([^<]*)<\/span>\s*(?:<a[^>]*>[^<]*<\/a>)?\s*<\/nav>/.exec(body)?.[1]
 
 const countsIn = (body: string) => [...body.matchAll(/<span class="segment-count">([^<]*)</g)].map(([, count]) => count)
 
@@ -31,19 +34,21 @@ describeService('The animals in the console', (service) => {
     assert.match((await client.get('/animals?status=sold')).body, /No animal matches/)
   })
 
-  it('are shown newest first, 20 on a page, each of them once, within their status; Newer leads to the page that Older came from', async () => {
-    await service().store.pets.createMany([...numbered('sold', 43), ...numbered('pending', 20)])
+  it('are shown newest first, 50 on a page, each of them once, within their status; Newer leads to the page that Older came from', async () => {
+    await service().store.pets.createMany([...numbered('sold', 103), ...numbered('pending', 20)])
     const client = await signedIn(service())
     const newest = '/animals?status=sold'
     const first = await client.get(newest)
     const second = await client.get(linkIn(first.body, 'Older →')!)
     const third = await client.get(linkIn(second.body, 'Older →')!)
     const shown = [first, second, third].map(({ body }) => namesIn(body))
-    const sold = numbered('sold', 43).map(({ name }) => name)
+    const sold = numbered('sold', 103).map(({ name }) => name)
     assert.deepEqual(shown.flat(), sold.toReversed())
-    assert.deepEqual([shown[0]?.length, shown[1]?.length], [20, 20])
+    assert.deepEqual([shown[0]?.length, shown[1]?.length], [50, 50])
     for (const { body } of [second, third]) assert.equal(linkIn(body, '← Newest'), newest)
+    assert.deepEqual([first, second, third].map(rangeIn), ['1–50 of 103', '51–100 of 103', '101–103 of 103'])
     const back = await client.get(linkIn(third.body, '← Newer')!)
+    assert.equal(rangeIn(back), '51–100 of 103')
     assert.deepEqual(namesIn(back.body), shown[1])
     for (const words of ['← Newest', 'Older →']) assert.equal(linkIn(back.body, words), linkIn(second.body, words))
     const newer = await client.get(linkIn(back.body, '← Newer')!)
@@ -73,11 +78,11 @@ describeService('The animals in the console', (service) => {
   })
 
   it('with a number in their names that is no id are found by it, which counts as an id on the first page only', async () => {
-    await service().store.pets.createMany(alike(21, 'available', 'Rex 777777'))
+    await service().store.pets.createMany(alike(51, 'available', 'Rex 777777'))
     const client = await signedIn(service())
     const first = await client.get('/animals?q=777777')
-    assert.deepEqual([first.status, namesIn(first.body).length], [200, 20])
-    const second = await client.get(linkIn(first.body, 'More →')!)
+    assert.deepEqual([first.status, namesIn(first.body).length], [200, 50])
+    const second = await client.get(linkIn(first.body, 'Older →')!)
     assert.deepEqual([second.status, namesIn(second.body)], [200, ['Rex 777777']])
   })
 
@@ -88,17 +93,13 @@ describeService('The animals in the console', (service) => {
       const { body } = await client.get(next)
       found.push(...namesIn(body))
       assert.ok(body.includes('value="SÓLD"'))
-      next = linkIn(body, 'More →')
+      next = linkIn(body, 'Older →')
     }
-    assert.deepEqual([found.length, new Set(found).size], [43, 43])
+    assert.deepEqual([found.length, new Set(found).size], [103, 103])
     assert.deepEqual(namesIn((await client.get('/animals?status=all&q=sold+4')).body), [
-      'sold 42',
-      'sold 41',
-      'sold 40',
-      'sold 34',
-      'sold 24',
-      'sold 14',
-      'sold 4',
+      ...['94', '84', '74', '64', '54'].map((number) => `sold ${number}`),
+      ...Array.from({ length: 10 }, (_, nth) => `sold ${49 - nth}`),
+      ...['34', '24', '14', '4'].map((number) => `sold ${number}`),
     ])
     const none = await client.get('/animals?q=sold&status=pending')
     assert.match(none.body, /No animal matches.*href="\/animals\?status=pending">Show all pending animals/s)
@@ -107,29 +108,30 @@ describeService('The animals in the console', (service) => {
     const second = await client.get(`/animals?status=sold&q=sold&cursor=${encodeCursor(30n)}`)
     assert.match(second.body, /href="\/animals\/\d+\?status=sold&amp;cursor=[^"]+&amp;q=sold"/)
     assert.equal(linkIn(second.body, '← First'), '/animals?status=sold&q=sold')
-    assert.equal(namesIn((await client.get('/animals?q=+')).body).length, 20)
+    assert.equal(namesIn((await client.get('/animals?q=+')).body).length, 50)
   })
 
   it('that were found are counted, in all and within each status, and can be downloaded as they are listed', async () => {
     const client = await signedIn(service())
     const { body } = await client.get('/animals?status=all&q=sold')
-    assert.match(body, /43\s+found for <bdi>sold<\/bdi>, newest first/)
-    assert.deepEqual(countsIn(body), ['0', '0', '0', '43', '43'])
+    assert.match(body, /103\s+found for <bdi>sold<\/bdi>, newest first/)
+    assert.deepEqual(countsIn(body), ['0', '0', '0', '103', '103'])
     const gone = await client.get('/animals?q=sold')
     assert.match(gone.body, /No animal matches/)
-    assert.deepEqual(countsIn(gone.body), ['0', '0', '0', '43', '43'])
+    assert.deepEqual(countsIn(gone.body), ['0', '0', '0', '103', '103'])
     await service().store.pets.createMany(numbered('pending', 2).map((pet) => ({ ...pet, name: 'sold elsewhere' })))
     const within = await client.get('/animals?q=sold&status=pending')
     assert.match(within.body, /2\s+found for/)
-    assert.deepEqual(countsIn(within.body), ['2', '0', '2', '43', '45'])
+    assert.deepEqual(countsIn(within.body), ['2', '0', '2', '103', '105'])
     const address = linkIn(within.body, 'With commas')!
     assert.equal(address, '/animals.csv?status=pending&q=sold&delimiter=comma')
     const file = await client.get(address)
-    assert.equal(file.headers.get('content-disposition'), 'attachment; filename="animals.csv"')
+    const named = /^attachment; filename="animals-reserved-sold-\d{4}-\d\d-\d\d\.csv"$/
+    assert.match(file.headers.get('content-disposition')!, named)
     const elsewhere = await service().store.pets.list({ status: 'pending', limit: 2 })
-    const rows = elsewhere.map((pet) => csvLine(pet))
-    assert.equal(file.body.replace(/^\uFEFF/, ''), `${[CSV_COLUMNS.join(), ...rows].join('\n')}\n`)
-    assert.equal((await client.get('/animals.csv?q=sold')).body.trimEnd().split('\n').length - 1, 45)
+    const rows = elsewhere.map((pet) => `${csvLine(pet)},`)
+    assert.equal(file.body.replace(/^\uFEFF/, ''), `${[`${CSV_COLUMNS.join()},added (UTC)`, ...rows].join('\n')}\n`)
+    assert.equal((await client.get('/animals.csv?q=sold')).body.trimEnd().split('\n').length - 1, 105)
     assert.match((await client.get('/animals.csv?q=-')).body, /A search needs a letter, digit or symbol/)
   })
 
@@ -154,7 +156,7 @@ describeService('The animals in the console', (service) => {
       tabs.map((tab) => tab.includes('aria-current')),
       [false, false, false, true, false],
     )
-    assert.deepEqual(countsIn(body), ['43', '21', '22', '43', '86'])
+    assert.deepEqual(countsIn(body), ['73', '51', '22', '103', '176'])
   })
 
   it('that were just added stand out, and are announced with their id', async () => {
@@ -186,11 +188,11 @@ describeService('The animals in the console', (service) => {
     assert.match(body, /href="\/animals\.csv\?status=available&amp;delimiter=comma">.*formula/s)
     const file = await client.get('/animals.csv?status=available')
     assert.deepEqual(
-      ['content-type', 'content-disposition', 'cache-control'].map((name) => file.headers.get(name)),
-      ['text/csv; charset=utf-8', 'attachment; filename="animals.csv"', 'no-store'],
+      ['content-type', 'cache-control'].map((name) => file.headers.get(name)),
+      ['text/csv; charset=utf-8', 'no-store'],
     )
     const [header, first, ...others] = file.body.trimEnd().split('\n')
-    assert.equal(header, CSV_COLUMNS.join())
+    assert.equal(header, `${CSV_COLUMNS.join()},added (UTC)`)
     assert.match(first!, /^\d+,"=a ""b"", 1499",9,available,*$/)
     assert.equal(others.length + 1, counts.available)
     const all = await client.get(`/animals.csv?cursor=${encodeCursor(9n)}`)
@@ -245,7 +247,7 @@ for (const engine of ENGINES)
   it(`The list opens with the animals in the shop: each once, to and fro, also within a category, searched, and downloaded, on ${engine.name}`, async () => {
     await using petstore = await startPetstore({ engine })
     const statuses = ['available', 'sold', 'pending', 'available', 'sold', 'sold'] as const
-    const animals = Array.from({ length: 90 }, (_, nth) => ({
+    const animals = Array.from({ length: 240 }, (_, nth) => ({
       name: `Rex ${nth}`,
       categoryId: BigInt(nth % 2),
       status: statuses[nth % statuses.length]!,
@@ -261,23 +263,95 @@ for (const engine of ENGINES)
     assert.match(pages[0]!.body, /<a href="\/animals" aria-current="true">\s*<span>In.* shop</)
     const ofCategory = await client.get('/animals?category=0')
     const even = inShop.filter((name) => Number(name.slice(4)) % 2 === 0).toReversed()
-    assert.deepEqual(namesIn(ofCategory.body), even.slice(0, 20))
+    assert.deepEqual(namesIn(ofCategory.body), even.slice(0, 50))
     const found = await client.get('/animals?q=rex')
     assert.deepEqual(namesIn(found.body), shown[0])
-    assert.match(found.body, /45\s+found for /)
-    assert.deepEqual(namesIn((await client.get(linkIn(found.body, 'More →')!)).body), shown[1])
+    assert.match(found.body, /120\s+found for /)
+    assert.deepEqual(namesIn((await client.get(linkIn(found.body, 'Older →')!)).body), shown[1])
     for (const { body } of [pages[0]!, found]) {
       const file = await client.get(linkIn(body, 'With commas')!)
       assert.equal(file.body.trimEnd().split('\n').length - 1, inShop.length)
     }
     assert.equal(
       (await client.get('/animals.csv')).body.trimEnd().split('\n').length - 1,
-      90,
+      240,
       'the address of before has all',
     )
     await petstore.store.pets.createMany(numbered('sold', 1).map((pet) => ({ ...pet, categoryId: 7n })))
     const empty = await client.get('/animals?category=7')
     assert.match(empty.body, /No animal matches.*href="\/animals\?status=all">Show all animals/s)
+  })
+
+for (const engine of ENGINES)
+  it(`The list is shown from the oldest and by name, to and fro, within a filter or a search, with the position and the time of each addition, on ${engine.name}`, async () => {
+    await using petstore = await startPetstore({ engine })
+    const { pets } = petstore.store
+    const now = Date.now()
+    const names = Array.from(
+      { length: 120 },
+      (_, nth) => `${nth % 2 === 0 ? 'Ä' : 'b'}nna ${String((nth * 7) % 120).padStart(3, '0')}`,
+    )
+    await pets.createMany(alike(70, 'sold', 'Zorro'))
+    await pets.createMany(
+      names.map((name) => ({ ...alike(1)[0]!, name })),
+      { at: now, by: 'acct_1' },
+    )
+    const client = await signedIn(petstore)
+    const byName = names.toSorted((one, other) =>
+      one.replace('Ä', 'A').toLowerCase() < other.replace('Ä', 'A').toLowerCase() ? -1 : 1,
+    )
+    for (const [address, sorted, back] of [
+      ['/animals?sort=oldest', names, '← Previous'],
+      ['/animals?sort=name', byName, '← Previous'],
+      ['/animals?sort=oldest&q=nna', names, '← Previous'],
+      ['/animals?sort=name&q=nna', byName, '← Previous'],
+    ] as const) {
+      const pages = [await client.get(address)]
+      for (let next; (next = linkIn(pages.at(-1)!.body, 'Next →')) !== undefined;) pages.push(await client.get(next))
+      assert.deepEqual(
+        pages.flatMap(({ body }) => namesIn(body)),
+        sorted,
+        address,
+      )
+      assert.deepEqual(pages.map(rangeIn), ['1–50 of 120', '51–100 of 120', '101–120 of 120'], address)
+      const second = await client.get(linkIn(pages[2]!.body, back)!)
+      assert.deepEqual([namesIn(second.body), rangeIn(second)], [sorted.slice(50, 100), '51–100 of 120'], address)
+      const first = await client.get(linkIn(second.body, back)!)
+      assert.deepEqual([namesIn(first.body), rangeIn(first)], [sorted.slice(0, 50), '1–50 of 120'], address)
+      // A step taken on a page leads back to its row there.
+      const [, id] = /<th scope="row"><a href="\/animals\/(\d+)/.exec(second.body)!
+      const page = linkIn(pages[2]!.body, back)!
+      const step = new RegExp(`formaction="(/animals/${id}/status[^"]*)"`).exec(second.body)![1]!
+      const { csrf, on } = await client.hiddenFields(page, step)
+      const { location } = await client.post(unescaped(step), { csrf: csrf!, on: on!, step: 'available.sold' })
+      const { body } = await client.get(location!)
+      assert.match(
+        body,
+        new RegExp(`<tr class="fresh">\\s*<th scope="row"><a href="/animals/${id}\\?.*>Undo<`, 's'),
+        address,
+      )
+      assert.deepEqual(
+        namesIn(body),
+        sorted.filter((name) => namesIn(body).includes(name)),
+        address,
+      )
+      await client.post(unescaped(step), { csrf: csrf!, on: on!, step: 'sold.available' })
+    }
+    // A position in an address is a hint: what can't be is not said.
+    for (const at of ['7', '999', '-1', 'x', '1e30'])
+      assert.match(rangeIn(await client.get(`/animals?at=${at}`))!, /^1–50 of 120$/)
+    const second = linkIn((await client.get('/animals')).body, 'Older →')!
+    assert.match(rangeIn(await client.get(second.replace('at=51', 'at=999')))!, /^50 of 120$/)
+    assert.match(
+      (await client.get('/animals')).body,
+      new RegExp(`<time datetime="${new Date(now).toISOString()}"[^>]*data-local="short"`),
+    )
+    assert.equal((await client.get('/animals?sort=constructor')).status, 400)
+    // More than can be sorted in memory are shown from the newest.
+    await pets.createMany(alike(900, 'available', 'Zoe'))
+    const many = await client.get('/animals?sort=name')
+    assert.deepEqual([namesIn(many.body)[0], linkIn(many.body, 'Name<')], ['Zoe', undefined])
+    assert.equal(namesIn((await client.get('/animals?sort=name&q=zo')).body)[0], 'Zoe')
   })
 
 for (const engine of ENGINES)
@@ -288,8 +362,8 @@ for (const engine of ENGINES)
     const { body } = await client.get('/animals?q=kater')
     assert.match(body, /3,500 found for <bdi>kater<\/bdi>, newest first/)
     assert.deepEqual(countsIn(body), ['3,500', '3,500', '0', '1', '3,501'])
-    const second = (await client.get(linkIn(body, 'More →')!)).body
-    assert.deepEqual([namesIn(second).length, countsIn(second)], [20, countsIn(body)])
+    const second = (await client.get(linkIn(body, 'Older →')!)).body
+    assert.deepEqual([namesIn(second).length, countsIn(second)], [50, countsIn(body)])
     const file = await client.get(linkIn(body, 'With semicolons')!)
     assert.equal(file.body.match(/;"?Straßenkater"?;/g)?.length, 3500)
     await petstore.store.pets.createMany(alike(6501, 'available', 'Kater'))
@@ -323,9 +397,11 @@ for (const engine of ENGINES)
     const { cookie } = await signedIn(service)
     for (const [name, delimiter] of Object.entries(DELIMITERS)) {
       const file = await fetch(`${service.url}/animals.csv?delimiter=${name}`, { headers: { Cookie: cookie } })
+      // The download has one column more.
       const [first, ...rows] = Buffer.from(await file.arrayBuffer())
         .toString()
         .split('\n')
+        .map((line) => line.slice(0, line === '' ? 0 : line.lastIndexOf(delimiter)))
       const words = ['export', '-', '--format', 'csv', '--delimiter', name, '--database', database.url]
       const [exportedFirst, ...exported] = (await command(words)).stdout.split('\n')
       assert.deepEqual([first, rows.toSorted()], [exportedFirst, exported.toSorted()])

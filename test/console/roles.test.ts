@@ -32,6 +32,7 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
     'POST /keys/{id}/revoke',
     'GET /animals',
     'GET /animals.csv',
+    'GET /animals/category',
     'GET /animals/new',
     'POST /animals/new',
     'GET /animals/{id}',

@@ -47,6 +47,7 @@ const PETS: Record<keyof PetStore, Case> = {
   createMany: writes((store) => store.pets.createMany([rex])),
   get: reads((store) => store.pets.get(1n)),
   addition: reads((store) => store.pets.addition(1n)),
+  additions: reads((store) => store.pets.additions([1n])),
   update: writes((store) => store.pets.update(1n, rex, { ...rex, status: 'sold' }, event)),
   changes: reads((store) => store.pets.changes({ limit: 2 })),
   remove: writes((store) => store.pets.remove(1n, rex, event)),

@@ -2,8 +2,8 @@
 import { filterQuery, type Filters, LIST_PARAMETERS } from '../../contract/list-query.ts'
 import type { PetList } from '../../store/pet-list.ts'
 
-/** What the animals of a list have in common. */
-export type Chosen = Filters & Pick<PetList, 'categoryId' | 'inShop'>
+/** What the animals of a list have in common, and their order. */
+export type Chosen = Filters & Pick<PetList, 'categoryId' | 'inShop'> & { sort?: Sort }
 
 /** Values of the parameter `status` that are no status. The list shows what is in the shop if it is absent. */
 export const ALL = 'all'
@@ -15,8 +15,15 @@ export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
 /** The parameter of the category, which only the console has. */
 export const CATEGORY = 'category'
 
-/** The parameters that tell where in the list or search the visitor is. */
-const POSITION = [...ACCEPTED.map(({ name }) => name), CATEGORY, 'newer', 'q']
+/** How many animals a page of the list has. */
+export const ROWS = 50
+
+/** The orders of the list, by the parameter `sort`. */
+export const SORTS = { newest: 'Newest first', oldest: 'Oldest first', name: 'By name' } as const
+export type Sort = keyof typeof SORTS
+
+/** The parameters that tell where in the list or search the visitor is; `at` is the number of the first row, a hint. */
+const POSITION = [...ACCEPTED.map(({ name }) => name), CATEGORY, 'sort', 'newer', 'at', 'q']
 
 export function listAddress(chosen: Chosen, more: Record<string, string> = {}): string {
   return withFilters('/animals', chosen, more)
@@ -27,10 +34,11 @@ export function withFilters(path: string, chosen: Chosen, more: Record<string, s
 }
 
 export function chosenQuery(chosen: Chosen): Record<string, string> {
-  const { categoryId, ...filters } = chosen
+  const { categoryId, sort, ...filters } = chosen
   const category = categoryId === undefined ? {} : { [CATEGORY]: String(categoryId) }
+  const order = sort === undefined || sort === 'newest' ? {} : { sort }
   const all = chosen.inShop ? {} : { status: ALL }
-  return { ...all, ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...category }
+  return { ...all, ...Object.fromEntries(new URLSearchParams(filterQuery(filters))), ...category, ...order }
 }
 
 /** Returns an address that remembers the position in the list that the visitor came from. */

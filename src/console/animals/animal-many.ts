@@ -1,13 +1,12 @@
 // Many animals of a list at once: those that are ticked get another status or category, or are removed. Each is a change of its own,
 // made only if the animal still is what its row showed. One notice names those that were left alone, and has one Undo for the others.
 import { int64FromText } from '../../contract/int64.ts'
-import { PAGE_SIZE } from '../../contract/limits.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { describePet, textInWords } from '../../contract/pet-words.ts'
 import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
 import { html, type Html, isolated, isolatedNames, withVisibleControls } from '../../http/html/html.ts'
 import { fingerprintOf } from '../../store/idempotency.ts'
-import { keepingPosition } from './animal-addresses.ts'
+import { keepingPosition, ROWS } from './animal-addresses.ts'
 import { authorOf, readHistory, removedPage } from './animal-history.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { buttonForm, csrfField, hidden, optionList, readNotice, signNotice } from '../every-page/forms.ts'
@@ -25,7 +24,7 @@ export const animalManyRoutes: readonly ConsoleRoute[] = [
 ]
 
 /** A page of the list, and the animal of a step that keeps its place. */
-const MOST = PAGE_SIZE.default + 1
+const MOST = ROWS + 1
 
 /** Renders the tick of a row, with what the row shows in a short form: the id and a hash. */
 export function pick(pet: Pet): Html {
@@ -37,7 +36,10 @@ function hashOf(pet: NewPet): string {
   return fingerprintOf(pet).toString('base64url', 0, 9)
 }
 
-/** Renders the bar that is shown while a row is ticked. The Enter key presses its first button, which sends nothing. */
+/** Renders the box that ticks all rows of the page; without a script, all of them count as ticked while it is. */
+export const PICK_ALL = html`<label class="pick"><input type="checkbox" name="all" value="yes" form="many"><span class="visually-hidden">Tick all on this page</span></label>`
+
+/** Renders the bar that is shown while a row is ticked (console.css counts them). The Enter key presses its first button, which sends nothing. */
 export function manyBar(visit: MemberVisit): Html {
   const { names } = visit.categories
   const options = Array.from(
@@ -45,13 +47,13 @@ export function manyBar(visit: MemberVisit): Html {
     (number) => [`${number}`, withVisibleControls(visit.categories.words(number))] as const,
   )
   const button = (status: string, words: string) =>
-    html`<button class="button quiet" name="status" value="${status}">${words}</button>`
+    html`<button class="button" name="status" value="${status}">${words}</button>`
   return html`<form class="many" id="many" method="post" action="${keepingPosition(PATH, visit.query)}" autocomplete="off" aria-label="Ticked animals">
     ${csrfField(visit)}<button hidden formmethod="dialog"></button>
-    <label><input type="checkbox" name="all" value="yes"> All on this page</label>
+    ${PICK_ALL}<span class="ticked">selected</span> <button class="button ghost" type="reset">Clear</button>
     ${button('sold', 'Sell')} ${button('pending', 'Reserve')} ${button('available', 'Release')}
-    ${names.size > 0 && html`<span><select name="categoryId" aria-label="Category">${optionList(options, '')}</select> <button class="button quiet">Change category</button></span>`}
-    ${isManager(visit) && html`<button class="button quiet danger-outline" name="remove" value="ask">Remove…</button>`}</form>`
+    ${names.size > 0 && html`<span><select name="categoryId" aria-label="Category">${optionList(options, '')}</select> <button class="button">Change category</button></span>`}
+    ${isManager(visit) && html`<details class="menu"><summary class="button ghost">…<span class="visually-hidden"> More</span></summary><div class="menu-box"><button class="button danger-outline" name="remove" value="ask">Remove…</button></div></details>`}</form>`
 }
 
 async function handle(visit: MemberVisit): Promise<Outcome> {
@@ -62,7 +64,7 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
   const field = fieldIn(sent)
   const isRemoval = sent.has('remove')
   if (chosen.size > MOST || (!isRemoval && !sent.has('at') && valueOf(field, sent.get(field)) === undefined))
-    return badRequestPage(400, `Tick at most ${PAGE_SIZE.default} animals, and choose what to do with them.`)
+    return badRequestPage(400, `Tick at most ${ROWS} animals, and choose what to do with them.`)
   if (isRemoval && !isManager(visit)) return MANAGERS_ONLY_PAGE
   if (sent.get('remove') === 'ask' && chosen.size > 0) {
     const ids = encodeURIComponent([...chosen.keys()].join('.'))

@@ -9,12 +9,15 @@ import { html, type Html, isolated, isolatedNames, withVisibleControls } from '.
 import { keepingPosition } from './animal-addresses.ts'
 import { authorOf, type Change, CHANGES_SHOWN, lastChangeOf, removedPage } from './animal-history.ts'
 import { askAgain } from '../every-page/form-page.ts'
-import { buttonForm, hidden } from '../every-page/forms.ts'
+import { buttonForm, csrfField, hidden } from '../every-page/forms.ts'
 import { minute } from '../every-page/times.ts'
 import type { MemberVisit, Outcome } from '../every-page/visit.ts'
 
-/** The words on the buttons, and the statuses that they lead to; the likeliest step is the first. */
-const STEPS: Record<PetStatus, readonly (readonly [words: string, to: PetStatus])[]> = {
+/** The words on a button, and the status that it leads to. */
+type Step = readonly [words: string, to: string, since?: string]
+
+/** The likeliest step is the first. */
+const STEPS: Record<PetStatus, readonly Step[]> = {
   available: [
     ['Reserve', 'pending'],
     ['Sell', 'sold'],
@@ -26,49 +29,57 @@ const STEPS: Record<PetStatus, readonly (readonly [words: string, to: PetStatus]
   sold: [['Back in the shop', 'available']],
 }
 
-/** The page that a step was taken from, and that follows. */
-type On = 'list' | 'animal'
+/** Renders the form of all steps of a list, whose buttons are in the rows. */
+export function listSteps(visit: MemberVisit): Html {
+  return html`<form id="step" method="post" hidden>${csrfField(visit)}${hidden('on', 'list')}</form>`
+}
 
-/** Renders the steps, and the Undo of the one that was just taken. An animal with a status of a newer program has no step. */
-export function stepForms(visit: MemberVisit, pet: Pet, on: On, undo?: Html | false): Html | false {
-  const steps = entryOf(STEPS, pet.status) ?? []
-  const look = (nth: number) => (on === 'list' || pet.status === 'sold' ? 'quiet' : nth === 0 && 'primary')
-  const id = (nth: number) => on === 'list' && nth === 0 && !undo && rowAnchor(pet)
-  const buttons = steps.map(([words, to], nth) =>
-    button(pet, words, html`class="button ${look(nth)}" name="to" value="${to}" ${id(nth)}`),
+/** Renders the buttons of a row, the first of which the answer to a step leads to; `position` is the query of the page. */
+export function rowSteps(pet: Pet, position: string, undo?: Undo): Html[] {
+  const steps = undo === undefined ? stepsOf(pet) : [['Undo', undo.to, undo.since] as const, ...stepsOf(pet)]
+  return steps.map((step, nth) => {
+    const anchor = nth === 0 && html`id="animal-${pet.id}" aria-describedby="said"`
+    const where = html`form="step" formaction="/animals/${pet.id}/status${position}"`
+    return stepButton(pet, step, html`class="button quiet" ${where} ${anchor}`)
+  })
+}
+
+/** Renders a form with the steps of an animal's page, or with the Undo of the one that was just taken. */
+export function stepForm(visit: MemberVisit, pet: Pet, undo?: Undo): Html | false {
+  const steps = undo === undefined ? stepsOf(pet) : [['Undo', undo.to, undo.since] as const]
+  const buttons = steps.map((step, nth) =>
+    stepButton(pet, step, html`class="button ${undo || pet.status === 'sold' ? 'quiet' : nth === 0 && 'primary'}"`),
   )
-  return html`${undo}${steps.length > 0 && statusForm(visit, pet, buttons, { on })}`
+  return (
+    steps.length > 0 && buttonForm(visit, keepingPosition(`/animals/${pet.id}/status`, visit.query), html`${buttons}`)
+  )
 }
 
-/** The answer to a step leads to this button, so that the browser shows the row again and the keyboard goes on from there. */
-function rowAnchor({ id }: Pet): Html {
-  return html`id="animal-${id}" aria-describedby="said"`
+/** An animal with a status of a newer program has no step. */
+function stepsOf({ status }: Pet): readonly Step[] {
+  return entryOf(STEPS, status) ?? []
 }
 
-function button({ name }: Pet, words: string, attributes: Html): Html {
-  return html`<button ${attributes}>${words}<span class="visually-hidden"> ${name}</span></button>`
+/** The button sends from which status to which one, and for an Undo when the step was taken. */
+function stepButton({ name, status }: Pet, [words, ...to]: Step, attributes: Html): Html {
+  return html`<button ${attributes} name="step" value="${[status, ...to].join('.')}">${words}<span class="visually-hidden"> ${name}</span></button>`
 }
 
-function statusForm(visit: MemberVisit, pet: Pet, buttons: Html | Html[], fields: Record<string, string>): Html {
-  const carried = Object.entries({ from: pet.status, ...fields }).map(([name, value]) => hidden(name, value))
-  return buttonForm(visit, keepingPosition(`/animals/${pet.id}/status`, visit.query), html`${carried}${buttons}`)
-}
-
-/** Takes a step; with `since`, the time of the visitor's own step, undoes that one. If it was overtaken, the animal's page says by what. */
+/** Takes the step from one status to another; with the time of the visitor's own step, undoes that one. If it was overtaken, the animal's page says by what. */
 export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const { form, query, store, who, now } = visit
-  const [from, since, on] = [form.get('from'), form.get('since'), form.get('on')]
+  const [from = '', to = '', since] = (form.get('step') ?? '').split('.')
   const page = `/animals/${pet.id}`
-  const status = (form.get('to') ?? '') as PetStatus
+  const status = to as PetStatus
   const isTaken = pet.status === status
   const changes = await store.accounts.changesOf(pet.id, CHANGES_SHOWN)
   const [newest] = changes
   const own = newest?.accountId === who.account.id ? newest.at : undefined
   const first = pet.status === from ? newest : lastChangeOf('status', changes)
   const done = (at: number | undefined) => {
-    const undo = at === undefined || since !== null ? {} : { was: from ?? '', since: String(at) }
+    const undo = at === undefined || since !== undefined ? {} : { was: from, since: String(at) }
     const step = { step: String(pet.id), ...undo }
-    if (on === 'animal') return { redirect: keepingPosition(page, query, step) }
+    if (form.get('on') !== 'list') return { redirect: keepingPosition(page, query, step) }
     return { redirect: `${keepingPosition('/animals', query, step)}#animal-${pet.id}` }
   }
   // The form was sent twice.
@@ -76,7 +87,7 @@ export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
     const step = difference({ ...pet, status: from as PetStatus }, pet, visit.categories)
     return done(isDeepStrictEqual(newest?.data, step) ? own : undefined)
   }
-  const isUndoable = since === null || String(own) === since
+  const isUndoable = since === undefined || String(own) === since
   if (isTaken || pet.status !== from || !isUndoable || !Object.hasOwn(STATUS_WORDS, status)) {
     // The changes were read after the animal, and may be newer.
     const stored = await store.pets.get(pet.id)
@@ -91,13 +102,15 @@ export async function takeStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
 /** Asks, after a sign-in, whether to take the step whose session had ended, if the animal still has the status that was shown. */
 export async function askForStep(visit: MemberVisit, pet: Pet): Promise<Outcome> {
   const { form, query, store, categories } = visit
-  const [page, status] = [`/animals/${pet.id}`, (form.get('to') ?? '') as PetStatus]
+  const page = `/animals/${pet.id}`
+  const [from, to, since] = (form.get('step') ?? '').split('.')
+  const status = (to ?? '') as PetStatus
   if (!visit.isRestored) return { redirect: page }
-  if (pet.status !== form.get('from')) {
+  if (pet.status !== from) {
     const first = lastChangeOf('status', await store.accounts.changesOf(pet.id, CHANGES_SHOWN))
     return { redirect: keepingPosition(page, query, { overtaken: String(first?.at) }) }
   }
-  const step = (entryOf(STEPS, pet.status) ?? []).find(([, to]) => to === status && !form.has('since'))
+  const step = stepsOf(pet).find((each) => each[1] === to && since === undefined)
   const words = step?.[0] ?? `Set back to ${inWords({ ...pet, status }, 'status', categories)}`
   const what = words.includes(' ') ? `${words}:` : words
   const now = SHOWN_FIELDS.slice(1).map((name) => inWords(pet, name, categories))
@@ -108,19 +121,25 @@ export async function askForStep(visit: MemberVisit, pet: Pet): Promise<Outcome>
     above: html`<p>${isolated(pet.name)} (${pet.id}) is still as it was: ${isolated(now.join(', '))}.</p>`,
     action: keepingPosition(`${page}/status`, query),
     submit: words,
-    cancel: keepingPosition(form.get('on') === 'animal' ? page : '/animals', query),
+    cancel: keepingPosition(form.get('on') === 'list' ? '/animals' : page, query),
   })
 }
 
-/** A step that was just taken: the animal as it is stored now, the words for that, and a form if it can be undone. */
+/** A step that was just taken: the animal as it is stored now, the words for that, and how it can be undone. */
 export interface Taken {
   pet: Pet
   said: Html
-  undo: Html | false
+  undo: Undo | undefined
+}
+
+/** The status before a step, and the time of the step. */
+interface Undo {
+  to: string
+  since: string
 }
 
 /** Resolves with the step that the address names. */
-export async function stepTaken(visit: MemberVisit, on: On): Promise<Taken | undefined> {
+export async function stepTaken(visit: MemberVisit): Promise<Taken | undefined> {
   const { query, store, who } = visit
   const id = int64FromText(query.get('step') ?? '')
   const pet = id === undefined ? undefined : await store.pets.get(id)
@@ -131,11 +150,10 @@ export async function stepTaken(visit: MemberVisit, on: On): Promise<Taken | und
   // The address names the former status: the history must have it too.
   const step = difference({ ...pet, status: to as PetStatus }, pet, visit.categories)
   const isUndoable = isNewest && isDeepStrictEqual(newest.data, step) && Object.hasOwn(STATUS_WORDS, to)
-  const attributes = html`class="button quiet" ${on === 'list' && rowAnchor(pet)}`
   return {
     pet,
     said: html`${isolated(pet.name)} (${pet.id}) is now <strong>${inWords(pet, 'status', visit.categories)}</strong>.`,
-    undo: isUndoable && statusForm(visit, pet, button(pet, 'Undo', attributes), { to, since, on }),
+    undo: isUndoable && since !== null ? { to, since } : undefined,
   }
 }
 

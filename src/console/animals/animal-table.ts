@@ -1,47 +1,58 @@
 // The table of animals that the list and the search show. On a phone each row is a block of two lines (console.css).
-import { type FieldName, FIELDS, type Pet } from '../../contract/pets.ts'
-import { keepingPosition } from './animal-addresses.ts'
+import type { FieldName, Pet } from '../../contract/pets.ts'
+import { keepingPosition, type Sort, SORTS } from './animal-addresses.ts'
+import type { Sorts } from './animal-list.ts'
 import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
-import { manyBar, pick } from './animal-many.ts'
-import { stepForms, type Taken } from './animal-steps.ts'
+import { manyBar, pick, PICK_ALL } from './animal-many.ts'
+import { listSteps, rowSteps, type Taken } from './animal-steps.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
+import { shortTime } from '../every-page/times.ts'
+import type { Addition } from '../../store/pet-columns.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
 
-/**
- * The link of a name covers its row, except for the form of the next step. The animal of the step that was just taken keeps its place,
- * also if it is no longer among `found`.
- */
-export function animalTable(caption: string, found: readonly Pet[], visit: MemberVisit, taken?: Taken): Html {
+interface TableParts {
+  pets: readonly Pet[]
+  /** Which of how many animals are shown. */
+  range: string
+  sort: Sort
+  sorts: Sorts
+  taken?: Taken | undefined
+}
+
+/** The link of a name covers its row, except for the buttons of the next steps. */
+export async function animalTable(visit: MemberVisit, { pets, range, sort, sorts, taken }: TableParts): Promise<Html> {
+  const additions = await visit.store.pets.additions(pets.map(({ id }) => id))
+  const position = keepingPosition('', visit.query)
   const isFresh = ({ id }: Pet) => id === taken?.pet.id || visit.query.get('added') === String(id)
-  const pets = taken === undefined || found.some(isFresh) ? found : withOne(found, taken.pet)
-  return html`<table class="table animals pickable">
-    <caption class="visually-hidden">${caption}</caption>
+  const row = (pet: Pet) => html`<tr ${isFresh(pet) && html`class="fresh"`}>
+    ${SHOWN_FIELDS.map((name) => cell(pet, name, visit, position))}${addedCell(additions.get(pet.id), visit)}<td class="number">${pet.id}</td>
+    <td class="step-cell">${rowSteps(pet, position, pet.id === taken?.pet.id ? taken.undo : undefined)}</td></tr>`
+  const heading = (words: string, next: Sort) => (sorts[next] ? html`<a href="${sorts[next]}">${words}</a>` : words)
+  return html`${listSteps(visit)}<table class="table animals pickable">
+    <caption class="visually-hidden">Animals, ${SORTS[sort].toLowerCase()}</caption>
     <thead><tr>
-      ${SHOWN_FIELDS.map((name) => html`<th scope="col" class="${alignment(name)}">${labelOf(name)}</th>`)}
-      <th scope="col" class="number">Id</th><th scope="col"><span class="visually-hidden">Next step</span></th>
+      ${SHOWN_FIELDS.map((name) => html`<th scope="col" ${name === 'name' && ARIA_SORT[sort].name}>${name === 'name' ? html`${PICK_ALL}${heading(labelOf(name), 'name')}` : labelOf(name)}</th>`)}
+      <th scope="col" ${ARIA_SORT[sort].added}>${heading('Added', sort === 'newest' ? 'oldest' : 'newest')}</th>
+      <th scope="col" class="number">Id</th><th scope="col" class="range"><span class="visually-hidden">Next step: </span>${range}</th>
     </tr></thead>
-    <tbody>${pets.map(
-      (pet) => html`<tr ${isFresh(pet) && html`class="fresh"`}>
-        ${SHOWN_FIELDS.map((name) => cell(pet, name, visit))}<td class="number" data-label="Id">${pet.id}</td>
-        <td class="step-cell">${stepForms(visit, pet, 'list', pet.id === taken?.pet.id && taken.undo)}</td></tr>`,
-    )}</tbody>
+    <tbody>${pets.map(row)}</tbody>
   </table>${manyBar(visit)}`
 }
 
-function withOne(found: readonly Pet[], pet: Pet): Pet[] {
-  const older = found.findIndex(({ id }) => id < pet.id)
-  return found.toSpliced(older < 0 ? found.length : older, 0, pet)
+const ARIA_SORT: Record<Sort, { name?: Html; added?: Html }> = {
+  newest: { added: html`aria-sort="descending"` },
+  oldest: { added: html`aria-sort="ascending"` },
+  name: { name: html`aria-sort="ascending"` },
 }
 
-function cell(pet: Pet, name: FieldName, { query, categories }: MemberVisit): Html {
+function addedCell(addition: Addition | undefined, { now }: MemberVisit): Html {
+  return html`<td class="added-cell">${addition ? shortTime(addition.at, now) : '–'}</td>`
+}
+
+function cell(pet: Pet, name: FieldName, { categories }: MemberVisit, position: string): Html {
   const words = inWords(pet, name, categories)
   if (name === 'name')
-    return html`<th scope="row"><a href="${keepingPosition(`/animals/${pet.id}`, query)}">${isolated(words)}</a>${pick(pet)}</th>`
+    return html`<th scope="row"><a href="/animals/${pet.id}${position}">${isolated(words)}</a>${pick(pet)}</th>`
   if (name === 'status') return html`<td class="status-cell"><span class="mark ${pet.status}">${words}</span></td>`
-  const isNamed = name === 'categoryId' && categories.names.has(pet.categoryId)
-  return html`<td class="${alignment(name)}" ${!isNamed && html`data-label="${labelOf(name)}"`}>${isolated(words)}</td>`
-}
-
-function alignment(name: FieldName): string {
-  return FIELDS[name].schema.type === 'integer' && name !== 'categoryId' ? 'number' : ''
+  return html`<td ${name === 'categoryId' && html`class="category-cell"`}>${isolated(words)}</td>`
 }

@@ -1,31 +1,41 @@
-// The toolbar above the animals: the search, the category, the statuses with their counts, the download, and the way to add one.
+// The toolbar above the animals: the search, the statuses with their counts, the category, the download, and the ways to add some.
 import { NAME_MAX_LENGTH } from '../../contract/limits.ts'
 import type { DelimiterName } from '../../contract/pet-csv.ts'
 import { PET_STATUSES } from '../../contract/pets.ts'
-import { COUNTED_MOST, type PetCounts } from '../../store/pet-counts.ts'
-import { statusesOf } from '../../store/pet-list.ts'
+import { COUNTED_MOST } from '../../store/pet-counts.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
-import { type Chosen, IN_SHOP, chosenQuery, listAddress, withFilters, withQuery } from './animal-addresses.ts'
+import {
+  type Chosen,
+  IN_SHOP,
+  chosenQuery,
+  listAddress,
+  type Sort,
+  SORTS,
+  withFilters,
+  withQuery,
+} from './animal-addresses.ts'
+import { countOf, type Sorts, type StatusCounts } from './animal-list.ts'
+import { CHOOSER } from './category-chooser.ts'
 import { STATUS_WORDS } from '../../contract/pet-words.ts'
-import { suggestedCategories } from './animal-form.ts'
 import { hidden } from '../every-page/forms.ts'
 import { count } from '../every-page/times.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
 
-/** A status that was not counted is shown without a number. */
-export type StatusCounts = Partial<PetCounts>
-
 /** `typed` is the text of the search; empty for the list. */
-export async function toolbar(
-  visit: MemberVisit,
+export function toolbar(
+  { categories }: MemberVisit,
   filters: Chosen,
   typed: string,
-  counts: StatusCounts = {},
-): Promise<Html> {
+  counts: StatusCounts,
+  sorts: Sorts,
+): Html {
+  const { categoryId } = filters
+  const category = categoryId === undefined ? 'All categories' : isolated(categories.words(categoryId))
   return html`<div class="page-head"><h1>Animals</h1>
-      <div class="head-actions"><a class="button" href="/animals/changes">Changes</a> ${downloadMenu(filters, typed)} <span class="wide-words"><a class="button" href="/animals/import">Bring in a file</a></span>
-        <a class="button primary" aria-keyshortcuts="n" href="${withQuery('/animals/new', { categoryId: String(filters.categoryId ?? '') })}">Add<span class="wide-words"> an animal</span></a></div></div>
-    <div class="toolbar">${searchForm(typed, filters)}${statusSegments(filters, typed, counts)}${await categoryLinks(visit, typed, filters)}</div>`
+      <div class="head-actions">${moreMenu(filters, typed, sorts)} <a class="button ghost wide-words" href="/animals/import">Import a spreadsheet</a>
+        <a class="button primary" aria-keyshortcuts="n" href="${withQuery('/animals/new', { categoryId: String(categoryId ?? '') })}">Add an animal</a></div></div>
+    <div class="toolbar">${searchForm(typed, filters)}${statusSegments(filters, typed, counts)}
+      <a class="button ghost choose" data-choose href="${withFilters(CHOOSER, filters, { q: typed })}"><span class="visually-hidden">Category: </span>${category}</a></div>`
 }
 
 function searchForm(typed: string, filters: Chosen): Html {
@@ -34,21 +44,6 @@ function searchForm(typed: string, filters: Chosen): Html {
     ${Object.entries(chosenQuery(filters)).map(([name, value]) => hidden(name, value))}
     <button class="button">Find</button>
   </form>`
-}
-
-/** How many categories are one press away; their own page leads to all of them. */
-const LINKED = 12
-
-/** Those in use are linked first. A category without a name is linked only if it was chosen, by the link on an animal's page. */
-async function categoryLinks(visit: MemberVisit, typed: string, chosen: Chosen): Promise<Html> {
-  const { categories } = visit
-  const named = categories.names.size > LINKED ? await suggestedCategories(visit) : [...categories.names.keys()]
-  const own = chosen.categoryId === undefined ? [] : [chosen.categoryId]
-  const link = (categoryId: bigint | undefined, words: Html | string) => html`<li>
-    <a href="${listAddress({ ...chosen, categoryId }, { q: typed })}" ${categoryId === chosen.categoryId && html`aria-current="true"`}>${words}</a></li>`
-  return html`<nav class="categories" aria-label="By category"><ul class="switch">${link(undefined, 'All categories')}
-    ${Array.from(new Set([...named.slice(0, LINKED), ...own]), (number) => link(number, isolated(categories.words(number))))}
-    <li><a href="/categories">${named.length > LINKED ? 'More…' : 'Names…'}</a></li></ul></nav>`
 }
 
 function statusSegments(chosen: Chosen, typed: string, counts: StatusCounts): Html {
@@ -65,24 +60,22 @@ function statusSegments(chosen: Chosen, typed: string, counts: StatusCounts): Ht
   </ul></nav>`
 }
 
-/** Returns how many animals the counts have of what is shown; undefined if not all of that was counted. */
-export function countOf(counts: StatusCounts, shown: Pick<Chosen, 'status' | 'inShop'>): number | undefined {
-  const numbers = statusesOf(shown).map((status) => counts[status])
-  return numbers.reduce((sum, number) => (sum === undefined || number === undefined ? undefined : sum + number), 0)
+/** Counting stops at `most`. */
+export function countWords(number: number, most = COUNTED_MOST): string {
+  return number > most ? `${count(most)}+` : count(number)
 }
 
-/** Counting stops at `COUNTED_MOST`. */
-export function countWords(number: number): string {
-  return number > COUNTED_MOST ? `${count(COUNTED_MOST)}+` : count(number)
-}
-
-function downloadMenu(filters: Chosen, typed: string): Html {
+/** The menu of the download. On a phone it also has what has no place there. */
+function moreMenu(filters: Chosen, typed: string, sorts: Sorts): Html {
   const download = (delimiter: DelimiterName, words: string) =>
     html`<a class="button" href="${withFilters('/animals.csv', filters, { ...(filters.inShop && { status: IN_SHOP }), q: typed, delimiter })}">With ${words}</a>`
-  return html`<details class="menu"><summary class="button">Download</summary>
+  const order = ([sort, address]: [string, string]) =>
+    html`<a class="button" href="${address}">${SORTS[sort as Sort]}</a> `
+  return html`<details class="menu"><summary class="button ghost"><span class="wide-words">Download</span><span class="phone-words">…<span class="visually-hidden"> More</span></span></summary>
     <div class="menu-box download">
-      <p>The animals of this list, on all its pages, as CSV. If your spreadsheet shows one column, as Excel does where numbers have a
-      decimal comma, take semicolons.</p>
+      <p class="phone-words"><a class="button" href="/animals/import">Import a spreadsheet</a> ${Object.entries(sorts).map(order)}</p>
+      <p>Download the animals of this list, on all its pages, as CSV. If your spreadsheet shows one column, as Excel does where numbers have
+      a decimal comma, take semicolons.</p>
       <p>${download('comma', 'commas')} ${download('semicolon', 'semicolons')}</p>
       <p class="quiet-text">Names are written exactly as they are. Import the columns as text: a spreadsheet may take a name that starts with
       <code>=</code>, <code>+</code>, <code>-</code> or <code>@</code> for a formula.</p>

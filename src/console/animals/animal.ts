@@ -16,7 +16,7 @@ import {
   savedNotice,
   unansweredProblems,
 } from './animal-merge.ts'
-import { askForStep, overtakenNotice, stepForms, stepTaken, takeStep } from './animal-steps.ts'
+import { askForStep, overtakenNotice, stepForm, stepTaken, takeStep } from './animal-steps.ts'
 import { form, type Problems, problemSummary } from '../every-page/forms.ts'
 import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
 import { notFoundPage } from '../every-page/problem-pages.ts'
@@ -44,7 +44,7 @@ export const animalRoutes: readonly ConsoleRoute[] = [
 async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: Problems = []): Promise<HtmlPage> {
   const { categories } = visit
   const [{ changes, added }, suggested] = await Promise.all([readHistory(visit, pet.id), suggestedCategories(visit)])
-  const taken = await stepTaken(visit, 'animal')
+  const taken = await stepTaken(visit)
   const words = (name: FieldName) => inWords(pet, name, categories)
   const problems = [...unansweredProblems(merge), ...invalid]
   const isEditing =
@@ -62,12 +62,12 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
     ...(merge.asked.length > 0 && { status: 409 }),
     body: html`<p class="back"><a href="${back}">← Animals</a></p>
       <h1>${isolated(pet.name)}</h1>
-      ${savedNotice(visit.query, words, back)}${taken && html`<div class="notice good" role="status"><span>${taken.said}</span>${taken.undo}</div>`}${overtakenNotice(visit, changes)}
+      ${savedNotice(visit.query, words, back)}${taken && html`<div class="notice good" role="status"><span>${taken.said}</span>${taken.undo && stepForm(visit, pet, taken.undo)}</div>`}${overtakenNotice(visit, changes)}
       ${meanwhileNotice(merge, words, changes[0], page)}${problemSummary(problems)}
       <div class="animal">
         <section class="panel" aria-label="Facts">
           ${facts(pet, words, added)}
-          <div class="next">${stepForms(visit, pet, 'animal')}
+          <div class="next">${stepForm(visit, pet)}
           <details class="edit" ${isEditing && html`open`}><summary class="button">Edit</summary>${form(visit, {
             action: page,
             submit: 'Save',

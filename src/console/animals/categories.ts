@@ -6,7 +6,8 @@ import { addCategory } from '../../store/category-store.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { listAddress } from './animal-addresses.ts'
 import { authorOf } from './animal-history.ts'
-import { countOf, countWords } from './animal-toolbar.ts'
+import { countOf } from './animal-list.ts'
+import { countWords } from './animal-toolbar.ts'
 import { about, formPage } from '../every-page/form-page.ts'
 import { field, hidden, type Problems } from '../every-page/forms.ts'
 import { paging } from '../every-page/paging.ts'
@@ -40,13 +41,12 @@ async function listPage({ store, query, categories }: MemberVisit): Promise<Html
   )
   const pages = {
     first: start > 0 ? '/categories' : undefined,
-    more: start + SHOWN < all.length ? `/categories?after=${shown.at(-1)![0]}` : undefined,
+    next: start + SHOWN < all.length ? `/categories?after=${shown.at(-1)![0]}` : undefined,
   }
   return {
     title: 'Categories',
-    section: 'animals',
-    body: html`<p class="back"><a href="/animals">← Animals</a></p>
-      <div class="page-head"><h1>Categories</h1><a class="button primary" href="/categories/new">Add a category</a></div>
+    section: 'categories',
+    body: html`<div class="page-head"><h1>Categories</h1><a class="button primary" href="/categories/new">Add a category</a></div>
       ${saved !== undefined && html`<p class="notice good" role="status">Saved: ${isolated(categories.words(saved))}.</p>`}
       ${
         rows.length === 0
@@ -75,7 +75,7 @@ function categoryPage(visit: MemberVisit, category?: Category, problems: Problem
   return formPage(visit, {
     title: category === undefined ? 'Add a category' : 'Rename a category',
     ...(category && { heading: html`Rename ${isolated(category.name)} (${category.number})` }),
-    section: 'animals',
+    section: 'categories',
     problems,
     action: category === undefined ? '/categories/new' : `/categories/${category.number}`,
     submit: category === undefined ? 'Add category' : 'Rename',

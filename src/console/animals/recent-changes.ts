@@ -33,7 +33,7 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
   const newest = from === null ? undefined : withQuery(PATH, { person })
   return {
     title: 'Recent changes',
-    section: 'animals',
+    section: 'history',
     body: html`<p class="back"><a href="/animals">← Animals</a></p>
       <div class="page-head"><h1>Recent changes</h1><form class="filter" method="get" action="${PATH}" autocomplete="off">
         <label>By <select name="person">${optionList(options, person)}</select></label>

@@ -45,52 +45,56 @@ for (const input of document.querySelectorAll('[data-copy-field]'))
 let replaced = { row: undefined, until: 0 }
 const DOUBLE_CLICK_MS = 600
 
-/** Sends a form only once, even if its button is pressed twice; the server would not process it twice either. */
+/** Sends a form only once, even if its button is pressed twice; the server would not process it twice either. A row has its own step. */
 addEventListener('submit', (event) => {
-  const form = event.target
-  if ((event.submitter?.formMethod || form.method) !== 'post') return
-  const isStep = form.matches('tbody .step')
-  if (form.dataset.sent || isStep) event.preventDefault()
-  if (isStep && form.closest('tr') === replaced.row && event.timeStamp < replaced.until) return
-  if (isStep && !form.dataset.sent) void takeStep(form, event.submitter)
-  form.dataset.sent = 'yes'
+  const { target: form, submitter: button } = event
+  if ((button?.formMethod || form.method) !== 'post') return
+  const row = form.id === 'step' ? button.closest('tr') : undefined
+  const sent = row ?? form
+  if (sent.dataset.sent || row) event.preventDefault()
+  if (row && row === replaced.row && event.timeStamp < replaced.until) return
+  if (row && !sent.dataset.sent) void takeStep(row, form, button)
+  sent.dataset.sent = 'yes'
 })
 
 /** Takes the step of a row without leaving the list: replaces the row, the counts and the words by those of the answer. */
-async function takeStep(form, button) {
+async function takeStep(row, form, button) {
   const body = new URLSearchParams(new FormData(form, button))
-  const response = await fetch(form.action, { method: 'POST', body }).catch(() => undefined)
+  const response = await fetch(button.formAction, { method: 'POST', body }).catch(() => undefined)
   const text = await response?.text().catch(() => undefined)
-  if (text === undefined) return sayUnreachable(form)
+  if (text === undefined) return sayUnreachable(row)
   const isList = response.ok && new URL(response.url).pathname === location.pathname
   const page = isList && new DOMParser().parseFromString(text, 'text/html')
-  const row = page && page.querySelector('tr.fresh')
+  const next = page && page.querySelector('tr.fresh')
   // Another page says why the step was not taken, or asks to sign in.
-  if (!row && response.redirected) location.assign(response.url)
-  if (!row && !response.redirected) {
+  if (!next && response.redirected) location.assign(response.url)
+  if (!next && !response.redirected) {
     const chosen = { type: 'hidden', name: button.name, value: button.value }
     form.append(Object.assign(document.createElement('input'), chosen))
+    form.action = button.formAction
     form.submit()
   }
-  if (!row) return
+  if (!next) return
   document.querySelector('tr.fresh')?.classList.remove('fresh')
-  form.closest('tr').replaceWith(row)
-  replaced = { row, until: performance.now() + DOUBLE_CLICK_MS }
-  row.querySelector('button').focus({ preventScroll: true })
+  row.replaceWith(next)
+  next.closest('table').dataset.listed = response.url
+  showLocalTimes(next)
+  replaced = { row: next, until: performance.now() + DOUBLE_CLICK_MS }
+  next.querySelector('button').focus({ preventScroll: true })
   for (const id of ['by-status', 'said'])
     document.getElementById(id)?.replaceChildren(...(page.getElementById(id)?.childNodes ?? []))
 }
 
 /** Keeps the page, on which the step can be taken again: the server takes it only once. */
-function sayUnreachable(form) {
-  const problem = form.parentElement.querySelector('.problem') ?? document.createElement('p')
+function sayUnreachable(row) {
+  const problem = row.querySelector('.problem') ?? document.createElement('p')
   Object.assign(problem, { className: 'problem', role: 'alert', textContent: 'No connection. Try again.' })
-  form.before(problem)
-  delete form.dataset.sent
+  row.querySelector('.step-cell').prepend(problem)
+  delete row.dataset.sent
 }
 
 addEventListener('pageshow', () => {
-  for (const form of document.querySelectorAll('form[data-sent]')) delete form.dataset.sent
+  for (const sent of document.querySelectorAll('[data-sent]')) delete sent.dataset.sent
 })
 
 /** Asks every two seconds, for five minutes, whether the first request with a new key has arrived. */
@@ -106,16 +110,6 @@ async function waitForFirstRequest(tries) {
     waiting.className = found.className
   } else if (tries > 0) setTimeout(() => void waitForFirstRequest(tries - 1), 2000)
 }
-
-/** Ticks all rows of the page with their box, and takes that back with one of them. */
-addEventListener('change', ({ target }) => {
-  const all = document.querySelector('.many [name="all"]')
-  if (target === all) for (const row of document.querySelectorAll('.pick input')) row.checked = all.checked
-  else if (target.name === 'pick' && !target.checked) all.checked = false
-})
-
-/** On a phone the categories are a line to scroll. */
-document.querySelector('.categories [aria-current]')?.scrollIntoView({ block: 'nearest' })
 
 /** Puts the focus on the first field of an animal's form when Edit opens it. */
 const edit = document.querySelector('.edit')
@@ -197,9 +191,18 @@ const UNITS = [
   ['hour', 3_600_000],
   ['minute', 60_000],
 ]
-for (const time of document.querySelectorAll('time[data-local]')) {
+const clock = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short' })
+const short = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short' })
+showLocalTimes(document)
+
+function showLocalTimes(within) {
+  for (const time of within.querySelectorAll('time[data-local]')) showLocalTime(time)
+}
+
+function showLocalTime(time) {
   const at = new Date(time.dateTime)
-  const passed = Date.now() - at
+  const now = new Date()
+  const passed = now - at
   const [unit, ms] = UNITS.find(([, length]) => passed >= length) ?? []
   const isDate = time.dataset.local === 'day' || passed >= 14 * 86_400_000
   const past = unit ? relative.format(-Math.floor(passed / ms), unit) : 'just now'
@@ -207,5 +210,8 @@ for (const time of document.querySelectorAll('time[data-local]')) {
   said.className = 'visually-hidden'
   time.title = full.format(at)
   said.textContent = `, ${time.title}`
-  time.replaceChildren(isDate ? date.format(at) : past, said)
+  const isToday = at.toDateString() === now.toDateString()
+  const day = isToday ? clock : at.getFullYear() === now.getFullYear() ? short : date
+  const shown = time.dataset.local === 'short' ? day.format(at) : isDate ? date.format(at) : past
+  time.replaceChildren(shown, said)
 }

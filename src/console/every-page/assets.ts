@@ -15,6 +15,7 @@ const FILES = {
   'console.css': 'assets/console.css',
   'console.js': 'assets/console.js',
   'icon.svg': 'assets/icon.svg',
+  'list.js': 'assets/list.js',
   'reference.css': 'assets/reference.css',
   'reference.js': 'assets/reference.js',
   'scalar.js': 'vendor/scalar/standalone.js',

@@ -53,12 +53,18 @@ function navigation(visit: Visit, section: Section | undefined): Html {
       ${visit.signup === 'open' && link('sign-up', '/sign-up', 'Create account')}
     </ul></nav>`
   }
+  const item = (name: Section, address: string, words: string) =>
+    html`<a href="${address}" ${name === section && html`aria-current="page"`}>${words}</a>`
   return html`<nav aria-label="Main"><ul>
       ${link('animals', HOME, 'Animals')}
-      ${link('activity', '/activity', 'Activity')}
-      ${link('keys', '/keys', 'Keys')}
+      ${link('categories', '/categories', 'Categories')}
+      ${link('history', '/animals/changes', 'History')}
       ${isManager(visit) && link('people', '/people', 'People')}
-      ${link('reference', '/docs', 'Reference')}
+      ${
+        visit.who.account.role !== 'keyless' &&
+        html`<li><details class="menu"><summary>Developers</summary><div class="menu-box">
+        ${item('activity', '/activity', 'API activity')}${item('keys', '/keys', 'Keys')}${item('reference', '/docs', 'Reference')}</div></details></li>`
+      }
     </ul></nav>
     <details class="menu">
       <summary><span class="visually-hidden">Signed in as </span><span class="who">${isolated(visit.who.account.email)}</span></summary>

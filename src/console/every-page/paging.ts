@@ -1,22 +1,26 @@
 // The links between the pages of a list: towards older entries, or from the first to more.
 import { html, type Html } from '../../http/html/html.ts'
 
-/** The addresses of other pages: none before the first page, none after the last. */
-type Pages = Partial<Record<'newest' | 'newer' | 'older' | 'first' | 'more' | 'searchOlder', string | undefined>>
+/** The words of links back to the start of a list, to the page before, and to the one that follows. */
+const BACK = { newest: '← Newest', oldest: '← Oldest', first: '← First' } as const
+const BEFORE = { newer: '← Newer', previous: '← Previous' } as const
+const AFTER = { older: 'Older →', next: 'Next →', searchOlder: 'Search older animals →' } as const
 
-/** Renders nothing if one page has all entries. */
-export function paging(pages: Pages): Html | false {
-  const link = (address: string | undefined, words: string, rel?: Html) =>
-    address !== undefined && html`<a class="button" ${rel} href="${address}">${words}</a>`
-  const { newest, newer, older, first, more, searchOlder } = pages
-  const back = link(newest, '← Newest') || link(first, '← First')
-  const next =
-    link(older, 'Older →', html`rel="next"`) ||
-    link(more, 'More →', html`rel="next"`) ||
-    link(searchOlder, 'Search older animals →', html`rel="next"`)
-  if (!back && !next) return false
+/** The addresses of other pages: none before the first page, none after the last. */
+export type Pages = Partial<Record<keyof (typeof BACK & typeof BEFORE & typeof AFTER), string | undefined>>
+
+/** Renders nothing if one page has all entries. `range` says which of how many are shown. */
+export function paging(pages: Pages, range?: string): Html | false {
+  const link = (words: Partial<Record<keyof Pages, string>>, rel?: Html) =>
+    Object.entries(words).map(([name, text]) => {
+      const address = pages[name as keyof Pages]
+      return address !== undefined && html`<a class="button" ${rel} href="${address}">${text}</a>`
+    })
+  const isLast = Object.keys(AFTER).every((name) => pages[name as keyof Pages] === undefined)
+  if (!range && Object.values(pages).every((address) => address === undefined)) return false
   return html`<nav class="paging" aria-label="Pages">
-    <span class="paging-back">${back} ${link(newer, '← Newer', html`rel="prev"`)}</span>
-    ${next || (newest !== undefined && html`<span class="quiet-text">These are the oldest.</span>`)}
+    <span class="paging-back">${link(BACK)} ${link(BEFORE, html`rel="prev"`)}</span>
+    <span class="quiet-text">${range ?? (isLast && pages.newest !== undefined && 'These are the oldest.')}</span>
+    ${link(AFTER, html`rel="next"`)}
   </nav>`
 }

@@ -75,7 +75,17 @@ export interface HtmlPage {
   wide?: boolean
 }
 
-export type Section = 'animals' | 'keys' | 'activity' | 'reference' | 'account' | 'people' | 'sign-in' | 'sign-up'
+export type Section =
+  | 'animals'
+  | 'categories'
+  | 'history'
+  | 'keys'
+  | 'activity'
+  | 'reference'
+  | 'account'
+  | 'people'
+  | 'sign-in'
+  | 'sign-up'
 
 /** A file that the browser saves. The content is sent while it is read from the store. */
 export interface Download {

@@ -78,13 +78,15 @@ export class ConsoleClient {
     return this.submit(page, page, fields)
   }
 
-  /** The hidden fields of a form, and what its first button sends. */
+  /** The hidden fields of a form, and what its first button for `action` sends, which may stand behind the form. */
   async hiddenFields(page: string, action = page): Promise<Record<string, string>> {
     const { body } = await this.get(page)
     const form = body.split('<form').find((part) => part.includes(`action="${action}"`))
     assert.ok(form, `${page} has no form for ${action}`)
     const [own = ''] = form.split('</form>')
-    const [, name, value] = /name="(\w+)" value="([^"]*)"/.exec(/<button[^>]*>/.exec(own)?.[0] ?? '') ?? []
+    const buttons = form.match(/<button[^>]*>/g)?.filter((each) => each.includes(`formaction="${action}"`))
+    const button = buttons?.[0] ?? /<button[^>]*>/.exec(own)?.[0] ?? ''
+    const [, name, value] = /name="(\w+)" value="([^"]*)"/.exec(button) ?? []
     return { ...hiddenIn(own), ...(name !== undefined && { [name]: value! }) }
   }
 
