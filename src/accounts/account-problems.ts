@@ -1,6 +1,6 @@
 // What an email address, a password and a key's name must be, and why a change of an account or a key is refused.
 import { FieldProblem } from '../contract/errors.ts'
-import { ACTIVE_KEYS_MOST } from '../contract/limits.ts'
+import { ACTIVE_KEYS_MOST, PERSON_NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { foldName, INVISIBLE } from '../contract/text/fold-name.ts'
 import type { Account } from '../store/account-store.ts'
 import { FIRST_RUN_EMAIL } from '../store/people-store.ts'
@@ -14,6 +14,12 @@ export const KEY_NAME_MAX_LENGTH = 100
 export class EmailTaken extends FieldProblem {
   constructor(email: string) {
     super('email', `There is already an account for ${email}.`)
+  }
+}
+
+export class NameTaken extends FieldProblem {
+  constructor(name: string) {
+    super('name', `Somebody here is called ${name} already. Add something, such as the first letter of your last name.`)
   }
 }
 
@@ -54,15 +60,34 @@ export function isTooLongToSignIn(email: string, password: string): boolean {
   return Math.min(email.length, email.normalize().length) > EMAIL_MAX_LENGTH || isTooLongPassword(password)
 }
 
-export function emailProblem(email: string): FieldProblem | undefined {
+/** `shown` is the message for people at a form; commands say what is allowed. */
+export function emailProblem(email: string, shown?: string): FieldProblem | undefined {
   // Two accounts must not look the same to a manager.
   const isVisible = email.search(INVISIBLE) === -1
   if (foldName(email) === FIRST_RUN_EMAIL) return RESERVED
   if (email.length <= EMAIL_MAX_LENGTH && EMAIL_SHAPE.test(email) && isVisible && email.isWellFormed()) return undefined
   return new FieldProblem(
     'email',
-    `The email address must have the form name@host, at most ${EMAIL_MAX_LENGTH} characters and none that is invisible, got ${JSON.stringify(email.slice(0, 60))}.`,
+    shown ??
+      `The email address must have the form name@host, at most ${EMAIL_MAX_LENGTH} characters and none that is invisible, got ${JSON.stringify(email.slice(0, 60))}.`,
   )
+}
+
+/** What the console itself says in the place of a name, folded, without spaces. */
+const MISLEADING = /^(?:you|everyone|onthecommandline|notrecorded)$|deletedaccount$|\(left\)$/
+
+export function nameProblem(name: string): FieldProblem | undefined {
+  const { length } = [...name]
+  const problem = (message: string) => new FieldProblem('name', message)
+  if (length > PERSON_NAME_MAX_LENGTH)
+    return problem(`A name has at most ${PERSON_NAME_MAX_LENGTH} characters, got ${length}.`)
+  const folded = foldName(name)
+  if (folded === '') return problem('Enter a name.')
+  if (/\p{Cc}/u.test(name) || !name.isWellFormed())
+    return problem('The name has characters that nobody can see. Type it again.')
+  if (folded.includes('@')) return problem('Enter a name, not an email address.')
+  if (!MISLEADING.test(folded.replaceAll(' ', ''))) return undefined
+  return problem(`${JSON.stringify(name)} would be misunderstood. Choose another name.`)
 }
 
 export function passwordFieldProblem(password: string): FieldProblem | undefined {

@@ -1,7 +1,7 @@
 // The limits of accounts and their keys, and a client that leaves while its password waits to be hashed.
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
-import { FieldProblem } from '../contract/errors.ts'
+import { FieldProblem, Problem } from '../contract/errors.ts'
 import type { Account } from '../store/account-store.ts'
 import { openStore } from '../store/opening/open-store.ts'
 import { isTooLongToSignIn } from './account-problems.ts'
@@ -16,7 +16,7 @@ const accounts = new Accounts({ store, environment: 'staging', clock: () => now,
 
 async function newAccount(email: string, password = PASSWORD): Promise<Account> {
   const account = await accounts.create(email, password, 'console')
-  assert.ok(!(account instanceof FieldProblem), JSON.stringify(account))
+  assert.ok(!(account instanceof Problem), JSON.stringify(account))
   return account
 }
 
@@ -36,7 +36,7 @@ describe('accounts', () => {
     const account = await newAccount(email, password)
     assert.equal(isTooLongToSignIn(email, password), false)
     assert.equal((await accounts.signIn(email, password))?.id, account.id)
-    assert.ok((await accounts.create(`${email}x`, PASSWORD, 'console')) instanceof FieldProblem)
+    assert.ok((await accounts.create(`${email}x`, PASSWORD, 'console')) instanceof Problem)
     assert.ok(isTooLongToSignIn(`${email}x`, password))
     // Longer as Unicode composes it.
     assert.equal(isTooLongToSignIn(`${'\u0958'.repeat(200)}@x`, password), false)
@@ -61,12 +61,42 @@ describe('accounts', () => {
       ...['\u2800', '\uFFF9', '\u{1D159}', '\u{13441}', '\u{16FE4}'].map((blank) => `you@host${blank}`),
     ]
     for (const email of wrong) {
-      const problem = await accounts.create(email, PASSWORD, 'console')
-      assert.ok(problem instanceof FieldProblem, email)
+      const problem = await accounts.create(email, PASSWORD, 'command line')
+      assert.ok(problem instanceof Problem, email)
       assert.ok(problem.message.includes(`got ${JSON.stringify(email)}.`), problem.message)
+      const shown = await accounts.create(email, PASSWORD, 'console')
+      assert.ok(shown instanceof Problem)
+      assert.equal(shown.message, 'Enter your email address, like maria@shop.com.')
     }
-    const problem = await accounts.create('x'.repeat(1000), PASSWORD, 'console')
-    assert.ok(problem instanceof FieldProblem && problem.message.endsWith(`got "${'x'.repeat(60)}".`))
+    const problem = await accounts.create('x'.repeat(1000), PASSWORD, 'command line')
+    assert.ok(problem instanceof Problem && problem.message.endsWith(`got "${'x'.repeat(60)}".`))
+  })
+
+  it('have a name of up to 60 characters that passes for no address, for nobody who has left, and for no word of the console', async () => {
+    const account = await newAccount('named@example.com')
+    const problemOf = async (typed: string) => (await accounts.setName(account, typed, 'console'))?.message
+    for (const fine of ['x', '🐎'.repeat(60), 'Zoë', 'Yousef', 'Ben (left-handed)', '李', 'علی‌رضا'])
+      assert.equal(await problemOf(fine), undefined, fine)
+    for (const [name, problem] of [
+      ['', /^Enter a name/],
+      [' \u200b\u2800', /^Enter a name/],
+      ['x'.repeat(61), /at most 60 characters, got 61/],
+      ['\u0301'.repeat(16_000), /at most 60 characters/],
+      ['a\tb', /nobody can see/],
+      ['\ud800', /nobody can see/],
+      ['boss@example.com', /not an email address/],
+      ['boss\uff20example.com', /not an email address/],
+      ...[
+        'You',
+        ' ｙOＵ\u200b',
+        'Ben (left)',
+        'Ben ( LEFT )',
+        'Ben （left）',
+        'A  deleted account',
+        'On the command line',
+      ].map((each) => [each, /would be misunderstood/] as const),
+    ] as const)
+      assert.match((await problemOf(name)) ?? '', problem, name)
   })
 
   it('name a key with up to 100 printable characters, counted as people do', async () => {
@@ -106,7 +136,7 @@ describe('accounts', () => {
     const account = await newAccount('stays@example.com')
     const left = new Error('the client left')
     const gone = AbortSignal.abort(left)
-    await assert.rejects(accounts.create('leaves@example.com', PASSWORD, 'console', gone), left)
+    await assert.rejects(accounts.create('leaves@example.com', PASSWORD, 'console', { signal: gone }), left)
     assert.equal(await store.accounts.accountByEmail('leaves@example.com'), undefined)
     await assert.rejects(accounts.signIn(account.email, PASSWORD, gone), left)
     await assert.rejects(accounts.changePassword(account, 'another long password', 'console', gone), left)

@@ -2,7 +2,7 @@
 import { hash } from 'node:crypto'
 import type { Environment } from '../contract/environments.ts'
 import { entryOf } from '../contract/text/entry-of.ts'
-import { FieldProblem } from '../contract/errors.ts'
+import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import type { Account, ApiKey, AuditEvent, Role } from '../store/account-store.ts'
 import { FIRST_RUN_EMAIL, isPerson, type Link, LINK_DAYS } from '../store/people-store.ts'
 import type { Store } from '../store/store.ts'
@@ -13,6 +13,8 @@ import {
   KEY_EXISTS,
   keyProblem,
   LAST_MANAGER,
+  nameProblem,
+  NameTaken,
   NO_LINK,
   NO_RIGHT_TO_KEYS,
   NoAccount,
@@ -35,6 +37,16 @@ interface AccountsParts {
   /** Called when a key is revoked or an account is removed. Resolves when this instance refuses the revoked keys. */
   onRevoked?: () => Promise<void>
 }
+
+interface CreateOptions {
+  name?: string | undefined
+  signal?: AbortSignal
+  isTrusted?: boolean
+  link?: Link | undefined
+}
+
+/** For whom an invitation is. */
+export type Invited = Required<Pick<Link, 'name' | 'role'>>
 
 export const ROLE_WORDS: Record<Role, string> = {
   manager: 'Manager',
@@ -61,31 +73,37 @@ export class Accounts {
   }
 
   /**
-   * Creates an account; the first person becomes a manager if `isTrusted`. Here and below, aborting `signal` ends the wait for the
-   * password hash and rejects, and a success uses up the link.
+   * Creates an account, or resolves with all that is wrong; the first person becomes a manager if `isTrusted`. Here and below, aborting
+   * `signal` ends the wait for the password hash and rejects, and a success uses up the link.
    */
   async create(
     email: string,
     password: string,
     via: Via,
-    signal?: AbortSignal,
-    isTrusted = via === 'command line',
-    link?: Link,
-  ): Promise<Account | FieldProblem> {
+    { name, signal, isTrusted = via === 'command line', link }: CreateOptions = {},
+  ): Promise<Account | InvalidFields> {
     const { accounts } = this.#store
-    const problem = emailProblem(email) ?? passwordFieldProblem(password)
-    if (problem !== undefined) return problem
-    // Looked up before the hash, which takes long.
-    if ((await accounts.accountByEmail(email)) !== undefined) return new EmailTaken(email)
+    const problems = async () => {
+      const shown = via === 'console' ? 'Enter your email address, like maria@shop.com.' : undefined
+      const found = [
+        name === undefined ? undefined : await this.newNameProblem(name),
+        emailProblem(email, shown) ?? ((await accounts.accountByEmail(email)) && new EmailTaken(email)),
+        passwordFieldProblem(password),
+      ]
+      return found.filter((problem) => problem !== undefined)
+    }
+    // Looked for before the hash, which takes long.
+    const found = await problems()
+    if (found.length > 0) return new InvalidFields(found)
     const passwordHash = await hashPassword(password, signal)
     const id = `acct_${randomText(ID_LENGTH)}`
     const isFirst = isTrusted && !(await accounts.listAccounts()).some(isPerson)
     const role: Role = isFirst ? 'manager' : 'member'
-    const account = { id, email, passwordHash, createdAt: this.#clock(), role }
+    const account: Account = { id, email, passwordHash, createdAt: this.#clock(), role, ...(name && { name }) }
     const event = this.#event(id, 'account.created', via, email, link)
     if (await accounts.createAccount(account, event, link?.hash)) return account
-    if (link !== undefined && (await accounts.accountByEmail(email)) === undefined) return NO_LINK
-    return new EmailTaken(email)
+    const taken = await problems()
+    return new InvalidFields(taken.length > 0 ? taken : [NO_LINK])
   }
 
   /** Creates the account of the key that a first start prints. Its password is random and not kept. */
@@ -95,6 +113,25 @@ export class Accounts {
     const account: Account = { id, email: FIRST_RUN_EMAIL, passwordHash, createdAt: this.#clock(), role: 'member' }
     const event = this.#event(id, 'account.created', 'command line', FIRST_RUN_EMAIL)
     return (await this.#store.accounts.createAccount(account, event)) ? account : undefined
+  }
+
+  /** Says what is wrong with the name of somebody who has no account yet. */
+  async newNameProblem(name: string): Promise<FieldProblem | undefined> {
+    const problem = nameProblem(name)
+    if (problem !== undefined) return problem
+    return (await this.#store.accounts.accountByName(name)) && new NameTaken(name)
+  }
+
+  /** Gives a person a name, which the history shows from then on. */
+  async setName(account: Account, name: string, via: Via): Promise<FieldProblem | undefined> {
+    const problem = nameProblem(name)
+    if (problem !== undefined || name === account.name) return problem
+    const detail = `Name: ${JSON.stringify(account.name ?? '')} → ${JSON.stringify(name)}`
+    const event = { ...this.#event(account.id, 'account.renamed', via, account.email), detail }
+    if (await this.#store.accounts.setName(account.id, name, event)) return undefined
+    const now = await this.#store.accounts.accountById(account.id)
+    if (now === undefined) return new NoAccount(account)
+    return now.name === name ? undefined : new NameTaken(name)
   }
 
   /** Resolves with undefined if the password is wrong or, after the same time, if no account has this email address. */
@@ -147,17 +184,19 @@ export class Accounts {
   }
 
   /**
-   * Resolves with the token of a new link for this account; without one, of an invitation. Resolves with undefined if the account
-   * is no person or was removed meanwhile, or `by` is a manager no more.
+   * Resolves with the token of a new link for the password of an account, or of an invitation. Resolves with undefined if the account is
+   * no person or was removed meanwhile, or `by` is a manager no more.
    */
-  async makeLink(by: Account, account?: Account): Promise<string | undefined> {
+  async makeLink(by: Account, to: Account | Invited): Promise<string | undefined> {
+    const account = 'email' in to ? to : undefined
     if (account !== undefined && !isPerson(account)) return undefined
     const token = newToken()
     const event = account
       ? { ...this.#event(by.id, 'account.link_made', 'console', account.email), ...about(account, by) }
-      : this.#event(by.id, 'account.invited', 'console', `valid for ${LINK_DAYS} days`)
+      : this.#event(by.id, 'account.invited', 'console', `${to.name}, ${roleWords(to)}, for ${LINK_DAYS} days`)
     const expiresAt = event.at + LINK_DAYS * 86_400_000
-    const isMade = await this.#store.accounts.createLink(hash('sha256', token), account?.id, expiresAt, event)
+    const invited = account ? {} : to
+    const isMade = await this.#store.accounts.createLink(hash('sha256', token), account?.id, expiresAt, event, invited)
     return isMade ? token : undefined
   }
 
@@ -192,11 +231,11 @@ export class Accounts {
     const last = await this.#store.accounts.lastEvent(actions, subject)
     if (last === undefined) return { isOwn: false, words: '' }
     const isInConsole = last.via === 'console'
-    const email = (await this.#store.accounts.accountById(last.accountId))?.email ?? 'a deleted account'
+    const name = (await this.#store.accounts.namesOf([last.accountId])).get(last.accountId) ?? 'a deleted account'
     const time = new Date(last.at).toISOString().slice(0, 16).replace('T', ' ')
     return {
       isOwn: isInConsole && last.accountId === own.id,
-      words: ` (${isInConsole ? email : `on the ${last.via}`}, ${time} UTC)`,
+      words: ` (${isInConsole ? name : `on the ${last.via}`}, ${time} UTC)`,
     }
   }
 
@@ -277,6 +316,6 @@ function keySubject({ id, name }: Pick<ApiKey, 'id' | 'name'>): string {
   return `${name} (${id})`
 }
 
-export function roleWords({ role }: Account): string {
+export function roleWords({ role }: Pick<Account, 'role'>): string {
   return entryOf(ROLE_WORDS, role) ?? role
 }

@@ -13,6 +13,9 @@ export const HEADERS_LIMIT = 16 * 1024
 /** The longest name of an animal, in Unicode code points. */
 export const NAME_MAX_LENGTH = 255
 
+/** The longest name of a person, in Unicode code points. */
+export const PERSON_NAME_MAX_LENGTH = 60
+
 /** The longest name of a category, in Unicode code points. */
 export const CATEGORY_NAME_MAX_LENGTH = 100
 

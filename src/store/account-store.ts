@@ -49,6 +49,7 @@ export interface AuditEvent {
     | 'account.link_withdrawn'
     | 'account.password_changed'
     | 'account.removed'
+    | 'account.renamed'
     | 'account.role_changed'
     | 'key.created'
     | 'key.renamed'

@@ -25,21 +25,35 @@ export const LINK_DAYS = 7
  */
 export interface Link {
   hash: string
-  /** The email address of the manager who made it. */
+  /** The email address of the manager who made it, and the name that people know this manager by. */
   maker: string
+  madeBy: string
   account: Account | undefined
   expiresAt: number
+  /** For whom an invitation is, and the role that the account gets; undefined if an older program made it. */
+  name?: string
+  role?: Role
+}
+
+/** Returns the name that people know an account by. */
+export function nameOf({ name, email }: Pick<Account, 'name' | 'email'>): string {
+  return name ?? email
 }
 
 /** Each change and its audit event are one transaction. */
 interface PeopleStore {
-  /** Resolves with false if the email address, compared by `foldName`, is taken, or if there is no invitation `link`, which is used up. */
+  /**
+   * Resolves with false if the email address or the name, each compared by `foldName`, is taken, or if there is no invitation `link`, which
+   * is used up and gives its role.
+   */
   createAccount(account: Account, event: AuditEvent, link?: string): Promise<boolean>
   /** Compares by `foldName`. Resolves with undefined if there is no such account. */
   accountByEmail(email: string): Promise<Account | undefined>
+  /** The same for names. */
+  accountByName(name: string): Promise<Account | undefined>
   accountById(id: string): Promise<Account | undefined>
-  /** Resolves with the name that a closed account had. */
-  formerName(id: string): Promise<string | undefined>
+  /** Resolves with the names that people know accounts by: a closed one is "Ben (left)", or missing if it had no name. */
+  namesOf(ids: Iterable<string>): Promise<ReadonlyMap<string, string>>
   /** Lists all accounts, oldest first. */
   listAccounts(): Promise<Account[]>
   /** Lists the accounts of people, newest first, those behind the account `after`. */
@@ -55,6 +69,8 @@ interface PeopleStore {
     currentHash?: string,
     link?: string,
   ): Promise<boolean>
+  /** Resolves with false, without a change, if the account has this name already or does not exist, or if another one has it. */
+  setName(accountId: string, name: string, event: AuditEvent): Promise<boolean>
   /**
    * Changes the role. An account that becomes `keyless` loses its keys; the links of one that is no manager are removed. Resolves
    * with false, without a change, if its role is no longer `account.role`, or if it is the last manager.
@@ -66,10 +82,16 @@ interface PeopleStore {
    */
   removeAccount(accountId: string, event: AuditEvent, role?: Role): Promise<boolean>
   /**
-   * Adds a link of the account that the event names; without `accountId`, an invitation. Resolves with false if that account is no
-   * manager, or if there is no other account `accountId`.
+   * Adds a link of the account that the event names; without `accountId`, an invitation, which replaces one of this account for the same
+   * name. Resolves with false if that account is no manager, or if there is no other account `accountId`.
    */
-  createLink(hash: string, accountId: string | undefined, expiresAt: number, event: AuditEvent): Promise<boolean>
+  createLink(
+    hash: string,
+    accountId: string | undefined,
+    expiresAt: number,
+    event: AuditEvent,
+    invited?: Pick<Link, 'name' | 'role'>,
+  ): Promise<boolean>
   /**
    * Resolves with undefined if there is no such link, it has expired, the password was changed since, or the account that made it is
    * no longer a manager.
@@ -82,8 +104,8 @@ interface PeopleStore {
   /** The account's events, newest first. */
   auditTrail(accountId: string, limit: number): Promise<RecordedEvent[]>
   securityLog(accountId: string, before?: number): Promise<LogPage>
-  /** Lists the accounts that have added animals in the console, changed or removed some, by email address. */
-  authors(): Promise<Account[]>
+  /** Resolves with the ids and names of accounts, also of closed ones, that have added animals in the console, changed or removed some, by name. */
+  authors(): Promise<ReadonlyMap<string, string>>
   /** The changes of an animal by any account, its removal included, newest first. */
   changesOf(petId: bigint, limit: number): Promise<RecordedEvent[]>
   /** The last event of these actions, a pattern of LIKE, with this subject, if it is among the newest 10,000 of all events. */
@@ -145,10 +167,21 @@ export function peopleStore(sql: Sql): PeopleStore {
     return (await sql.read(`${select} WHERE ${which} ORDER BY id DESC LIMIT ${limit}`, ...values)).map(eventOf)
   }
 
+  async function namesOf(ids: Iterable<string>): Promise<ReadonlyMap<string, string>> {
+    // Data of an event may name any text; JSON of PostgreSQL takes no U+0000 and no half of a pair.
+    const known = [...ids].filter((id) => id.isWellFormed() && !id.includes('\0'))
+    if (known.length === 0) return new Map()
+    const asked = JSON.stringify(known.map((id) => ({ id })))
+    const isAsked = `id IN (SELECT id FROM ${sql.jsonTable('$1', 'asked', 'id TEXT')})`
+    const select = `SELECT id, coalesce(name, email) AS name FROM accounts WHERE ${isAsked}
+      UNION ALL SELECT id, name || ' (left)' FROM former_people WHERE ${isAsked}`
+    return new Map((await sql.read<{ id: string; name: string }>(select, asked)).map(({ id, name }) => [id, name]))
+  }
+
   const accountById = async (id: string) => (await find('WHERE id = $1', id))[0]
 
   async function workingLinks(now: number, which: string, ...values: string[]): Promise<Link[]> {
-    const works = `SELECT hash, email AS maker, account_id AS "accountId", replaces_hash AS "replacesHash", expires_at AS "expiresAt"
+    const works = `SELECT hash, email AS maker, coalesce(accounts.name, email) AS "madeBy", account_links.name, account_links.role, account_id AS "accountId", replaces_hash AS "replacesHash", expires_at AS "expiresAt"
       FROM account_links JOIN accounts ON id = made_by AND accounts.role = 'manager'
       WHERE expires_at > $1 ${which}`
     const found = (await sql.read(works, now, ...values)).map(plain) as WorkingLink[]
@@ -163,9 +196,9 @@ export function peopleStore(sql: Sql): PeopleStore {
 
   return {
     accountById,
-    formerName: async (id) =>
-      (await sql.read<{ name: string }>('SELECT name FROM former_people WHERE id = $1', id))[0]?.name,
+    namesOf,
     accountByEmail: async (email) => (await find('WHERE email_folded = $1', foldName(email)))[0],
+    accountByName: async (name) => (await find('WHERE name_folded = $1', foldName(name)))[0],
     listAccounts: () => find('ORDER BY created_at, id'),
 
     async pageOfPeople({ limit, after: { createdAt, id } = { createdAt: Number.MAX_SAFE_INTEGER, id: '' } }) {
@@ -174,11 +207,12 @@ export function peopleStore(sql: Sql): PeopleStore {
       return (await sql.read(page, createdAt, id)).map((row) => plain(withoutNulls(row))) as Person[]
     },
 
-    createAccount({ id, email, passwordHash, createdAt, role }, event, link) {
-      const insert = `INSERT INTO accounts (id, email, email_folded, password_hash, role, created_at)
-        SELECT $1, $2, $3, $4, coalesce((SELECT role FROM account_links WHERE hash = $7), $5), CAST($6 AS BIGINT) WHERE CAST($7 AS TEXT) IS NULL
-          OR EXISTS (SELECT 1 FROM account_links WHERE hash = $7 AND account_id IS NULL) ON CONFLICT (email_folded) DO NOTHING`
-      const values = [id, email, foldName(email), passwordHash, role, createdAt, link ?? null]
+    createAccount({ id, email, passwordHash, createdAt, role, name }, event, link) {
+      const insert = `INSERT INTO accounts (id, email, email_folded, password_hash, role, created_at, name, name_folded)
+        SELECT $1, $2, $3, $4, coalesce((SELECT role FROM account_links WHERE hash = $7), $5), CAST($6 AS BIGINT), $8, $9 WHERE CAST($7 AS TEXT) IS NULL
+          OR EXISTS (SELECT 1 FROM account_links WHERE hash = $7 AND account_id IS NULL) ON CONFLICT DO NOTHING`
+      const names = name === undefined ? [null, null] : [name, foldName(name)]
+      const values = [id, email, foldName(email), passwordHash, role, createdAt, link ?? null, ...names]
       return change(event, [insert, ...values], ['DELETE FROM account_links WHERE hash = $1', link ?? null])
     },
 
@@ -191,6 +225,12 @@ export function peopleStore(sql: Sql): PeopleStore {
         ['DELETE FROM sessions WHERE account_id = $1', accountId],
         ['DELETE FROM account_links WHERE account_id = $1', accountId],
       )
+    },
+
+    setName(accountId, name, event) {
+      const update = `UPDATE accounts SET name = $1, name_folded = $2 WHERE id = $3 AND coalesce(name, '') <> $1
+        AND NOT EXISTS (SELECT 1 FROM accounts AS other WHERE other.name_folded = $2 AND other.id <> $3)`
+      return change(event, [update, name, foldName(name), accountId])
     },
 
     setRole({ id, role: expected }, role, event) {
@@ -218,13 +258,15 @@ export function peopleStore(sql: Sql): PeopleStore {
       })
     },
 
-    createLink(hash, accountId, expiresAt, event) {
-      const insert = `INSERT INTO account_links (hash, account_id, made_by, expires_at, replaces_hash)
-        SELECT $1, person.id, maker.id, CAST($4 AS BIGINT), person.password_hash FROM accounts AS maker
+    createLink(hash, accountId, expiresAt, event, { name = null, role = null } = {}) {
+      const insert = `INSERT INTO account_links (hash, account_id, made_by, expires_at, replaces_hash, name, role)
+        SELECT $1, person.id, maker.id, CAST($4 AS BIGINT), person.password_hash, $5, $6 FROM accounts AS maker
         LEFT JOIN accounts AS person ON person.id = $2 AND person.id <> maker.id
         WHERE maker.id = $3 AND maker.role = 'manager' AND (person.id IS NOT NULL OR CAST($2 AS TEXT) IS NULL)`
       const purge = 'DELETE FROM account_links WHERE expires_at <= $1'
-      return change(event, [insert, hash, accountId ?? null, event.accountId, expiresAt], [purge, event.at])
+      const replace = 'DELETE FROM account_links WHERE account_id IS NULL AND made_by = $1 AND name = $2 AND hash <> $3'
+      const values = [hash, accountId ?? null, event.accountId, expiresAt, name, role]
+      return change(event, [insert, ...values], [purge, event.at], [replace, event.accountId, name, hash])
     },
 
     linkByHash: async (hash, now) => (await workingLinks(now, 'AND hash = $2', hash))[0],
@@ -246,10 +288,9 @@ export function peopleStore(sql: Sql): PeopleStore {
         return ids
       })
       const ids = new Set((await Promise.all(idsOf)).flat())
-      const found = await Promise.all(Array.from(ids, accountById))
-      return found
-        .filter((account) => account !== undefined)
-        .toSorted((one, other) => (one.email < other.email ? -1 : 1))
+      const names = Array.from(await namesOf(ids), ([id, name]) => ({ id, name, folded: foldName(name) }))
+      const sorted = names.toSorted((one, other) => (one.folded < other.folded ? -1 : 1))
+      return new Map(sorted.map(({ id, name }) => [id, name]))
     },
 
     changesOf: (petId, limit) => events(`${CHANGES_OF_PET} = $1`, [petId], limit),

@@ -203,7 +203,7 @@ describe('petstore account', () => {
       await commands.refused(1, taken, message, { input: '' })
       const { id, ...other } = await commands.json('account create b@example.com --password-stdin')
       assert.match(String(id), /^acct_\w{16}$/)
-      assert.deepEqual(other, { email: 'b@example.com', createdAt: iso(0), role: 'member' })
+      assert.deepEqual(other, { email: 'b@example.com', name: null, createdAt: iso(0), role: 'member' })
     }))
 
   it('list shows each account, or what to do next where there is nothing to list', () =>
@@ -217,19 +217,24 @@ describe('petstore account', () => {
         assert.deepEqual(await told(line), [0, '', `${message} --database ${url}\n`])
         assert.equal((await commands.call(0, `${line} --json`)).stdout, '[]\n')
       }
-      for (const [index, name] of ['a', 'b'].entries())
-        await commands.call(0, `account create ${name}@example.com --password-stdin`, at(index))
+      for (const [index, words] of ['a@example.com', 'b@example.com --name Ben'].entries())
+        await commands.call(0, `account create ${words} --password-stdin`, at(index))
       const rows =
-        'acct_…  a@example.com  2026-11-15 12:00 UTC  Manager\nacct_…  b@example.com  2026-11-15 13:00 UTC  Member\n'
+        'acct_…  a@example.com  –    2026-11-15 12:00 UTC  Manager\nacct_…  b@example.com  Ben  2026-11-15 13:00 UTC  Member\n'
       assert.deepEqual(await told('account list'), [0, rows, ''])
-      const listed = await commands.json<{ email: string; createdAt: string }[]>('account list')
+      const listed = await commands.json<{ email: string; name: string | null; createdAt: string }[]>('account list')
       assert.deepEqual(
-        listed.map(({ email, createdAt }) => [email, createdAt]),
+        listed.map(({ email, name, createdAt }) => [email, name, createdAt]),
         [
-          ['a@example.com', iso(0)],
-          ['b@example.com', iso(1)],
+          ['a@example.com', null, iso(0)],
+          ['b@example.com', 'Ben', iso(1)],
         ],
       )
+      for (const [name, message] of [
+        ['BEN', /^petstore: Somebody here is called BEN already\. /],
+        ['You', /^petstore: "You" would be misunderstood\. /],
+      ] as const)
+        await commands.refused(1, `account create c@example.com --name ${name} --password-stdin`, message)
       assert.match((await told('key list --account a@example.com'))[2], /petstore key create --account a@example\.com /)
     }))
 

@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ENGINES } from '../harness/databases/engines.ts'
-import { EmailTaken } from '../../src/accounts/account-problems.ts'
+import { EmailTaken, NameTaken, NoAccount } from '../../src/accounts/account-problems.ts'
 import { Accounts } from '../../src/accounts/accounts.ts'
+import { InvalidFields } from '../../src/contract/errors.ts'
 import type { Account, Role } from '../../src/store/account-store.ts'
 import { FIRST_RUN_EMAIL } from '../../src/store/people-store.ts'
 import type { Store } from '../../src/store/store.ts'
@@ -15,6 +16,9 @@ import { withStore } from '../harness/databases/with-store.ts'
 
 const rolesIn = async ({ accounts }: Store) =>
   Object.fromEntries((await accounts.listAccounts()).map(({ email, role }) => [email.split('@')[0], role]))
+
+const isTaken = (made: Account | InvalidFields, why: typeof EmailTaken | typeof NameTaken = EmailTaken) =>
+  made instanceof InvalidFields && made.problems.length === 1 && made.problems[0] instanceof why
 
 /** Creates accounts of these roles, the first one a manager. */
 async function fill({ accounts }: Store, roles: Record<string, Role>): Promise<void> {
@@ -42,10 +46,10 @@ for (const engine of ENGINES) {
           'Andr\uff45\u0301@example.com',
         ]) {
           assert.equal(await found(email), old, email)
-          assert.ok((await create(email.trim())) instanceof EmailTaken, email)
+          assert.ok(isTaken(await create(email.trim())), email)
         }
         const both = await Promise.all(['zo\u00eb@example.com', 'Zoe\u0308@example.com'].map(create))
-        assert.equal(both.filter((made) => made instanceof EmailTaken).length, 1)
+        assert.equal(both.filter((made) => isTaken(made)).length, 1)
         assert.equal(await found('ZOE\u0308@example.com'), await found('zo\u00eb@example.com'))
         assert.match(
           (
@@ -60,6 +64,46 @@ for (const engine of ENGINES) {
           ).stdout,
           /^pets_/,
         )
+      })
+    })
+
+    it('have a name that no other open account has, however it is written, also when two take one at the same moment', async () => {
+      await using database = await engine.newDatabase()
+      await withStore(database.url, async (store) => {
+        const accounts = new Accounts({ store, environment: 'staging', clock: Date.now })
+        const create = (nth: number, name: string) =>
+          accounts.create(`${nth}@example.com`, PASSWORD, 'console', { name })
+        const ben = (await create(0, 'Ben')) as Account
+        assert.equal((await store.accounts.accountById(ben.id))?.name, 'Ben')
+        for (const name of ['BEN', 'B\u200ben', ' Ｂen']) assert.ok(isTaken(await create(1, name), NameTaken), name)
+        const both = (await Promise.all([create(1, 'Zoë'), create(2, 'ZOE\u0308')])) as Account[]
+        assert.equal(both.filter((made) => isTaken(made, NameTaken)).length, 1)
+        const zoe = both.find(({ name }) => name)!
+        const other = (await create(3, 'Cara')) as Account
+        const rename = async (who: Account, name: string) => accounts.setName(who, name, 'console')
+        const taken = await Promise.all([rename(zoe, 'Dora'), rename(other, 'dora')])
+        assert.equal(taken.filter((problem) => problem instanceof NameTaken).length, 1)
+        assert.ok((await rename(ben, 'DORA')) instanceof NameTaken)
+        // A form that was sent twice, and another way to write one's own name.
+        assert.deepEqual(await Promise.all([rename(ben, 'BEN'), rename(ben, 'BEN')]), [undefined, undefined])
+        const renamed = (await store.accounts.auditTrail(ben.id, 9)).filter(
+          ({ action }) => action === 'account.renamed',
+        )
+        assert.deepEqual(
+          renamed.map(({ detail }) => detail),
+          ['Name: "Ben" → "BEN"'],
+        )
+        await store.accounts.removeAccount(ben.id, event(zoe.id, 'account.removed'))
+        const again = (await create(5, 'ben')) as Account
+        const names = await store.accounts.namesOf([ben.id, again.id, 'acct_none', '\0', '\ud800'])
+        assert.deepEqual(
+          names,
+          new Map([
+            [ben.id, 'BEN (left)'],
+            [again.id, 'ben'],
+          ]),
+        )
+        assert.ok((await rename(ben, 'Gone')) instanceof NoAccount)
       })
     })
 
@@ -98,6 +142,7 @@ for (const engine of ENGINES) {
       const manager = await signedInManager(petstore)
       assert.equal((await manager.get(`/people/${id}`)).status, 404)
       const joined = await new ConsoleClient(petstore.url).fillIn('/sign-up', {
+        name: 'First',
         email: FIRST_RUN_EMAIL,
         password: PASSWORD,
       })

@@ -31,7 +31,7 @@ describeService('Text that no database can store', (service) => {
     const answers = [
       await stranger.signIn(`\0${email}`, PASSWORD),
       await stranger.signIn(email, `${PASSWORD}\0`),
-      await stranger.submit('/sign-up', '/sign-up', { email: 'a\0b@example.com', password: PASSWORD }),
+      await stranger.submit('/sign-up', '/sign-up', { name: 'Ben', email: 'a\0b@example.com', password: PASSWORD }),
     ]
     for (const { status } of answers) assert.equal(status, 400)
     await expectError(await service().call('/pets/%00'), 'pet_not_found')

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { AxeResults } from 'axe-core'
 import { linkAddress } from '../../src/console/people/link.ts'
-import { makeAccount } from '../harness/harness.ts'
+import { INVITED, makeAccount } from '../harness/harness.ts'
 import { event } from '../harness/databases/sample-rows.ts'
 import { check, describeWithSample, OF_A_KEY, OF_A_PERSON, PROMISE } from './accessible.ts'
 import { generateKey } from './browsing.ts'
@@ -111,31 +111,33 @@ describeWithSample('what every form leads to', (browsing, sample, openMember) =>
       await check(page, path)
     }
     await page.getByRole('button', { name: 'Make a link' }).click()
-    await page.getByRole('heading', { name: 'A link for' }).waitFor()
+    await page.getByRole('heading', { name: 'New password for' }).waitFor()
     await check(page, 'a new link')
     await browsing.petstore.accounts.createKey(person, 'k'.repeat(100), undefined, 'console')
     await browsing.petstore.accounts.setRole(person, 'manager', 'console')
-    await browsing.petstore.accounts.makeLink(person)
+    await browsing.petstore.accounts.makeLink(person, { name: 'w'.repeat(60), role: 'keyless' })
+    const name = 'W'.repeat(60)
+    assert.equal(await browsing.petstore.accounts.setName(person, name, 'console'), undefined)
     for (const path of ['/people', '/people/keys']) {
       await page.goto(path)
-      await page.getByText(person.email).first().waitFor()
+      await page.getByText(path === '/people' ? person.email : name).first().waitFor()
       await check(page, `${path} with long addresses`)
     }
     browsing.assertClean()
   })
 
   for (const [kind, button, isFor] of [
-    ['an invitation', 'Create account', () => undefined],
+    ['an invitation', 'Create account', () => INVITED],
     ['a new password', 'Set password', () => browsing.petstore.account],
   ] as const)
     it(`for visitors ${PROMISE}: the link for ${kind}, which works`, async () => {
       const page = await browsing.open()
       await page.goto(linkAddress((await browsing.petstore.accounts.makeLink(sample().account, isFor()))!))
       await check(page, kind)
-      if (isFor() === undefined) await page.getByLabel('Email address').fill('invited@example.com')
+      if (isFor() === INVITED) await page.getByLabel('Email address').fill('invited@example.com')
       await page.getByLabel('assword').fill(SAMPLE_PASSWORD)
       await page.getByRole('button', { name: button }).click()
-      await page.waitForURL('/animals')
+      await page.waitForURL(isFor() === INVITED ? '/animals' : '/account/name?next=%2Fanimals')
       browsing.assertClean()
     })
 

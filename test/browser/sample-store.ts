@@ -34,7 +34,7 @@ export interface SettableClock {
 export async function fillStore({ accounts, store }: Running, clock: SettableClock): Promise<Sample> {
   const { now } = clock
   clock.now = now - 75 * DAY_MS
-  const account = await accounts.create(SAMPLE_EMAIL, SAMPLE_PASSWORD, 'console')
+  const account = await accounts.create(SAMPLE_EMAIL, SAMPLE_PASSWORD, 'console', { name: 'Robin' })
   if (account instanceof Problem) throw new Error(account.message)
   const keys: ApiKey[] = []
   for (const [name, daysAgo, lasts] of [

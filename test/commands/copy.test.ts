@@ -302,7 +302,14 @@ async function fill({ accounts, categories, imports, pets, records }: Store): Pr
   await categories.save({ number: 3n, name: 'Cats' }, undefined, event('acct_A', 'category.added'))
   for (const [index, id] of ['acct_A', 'acct_a', 'acct_Ä'].entries()) {
     await accounts.createAccount(
-      { id, email: `Person${index}@Example.com`, passwordHash: `hash ${index}`, createdAt: index, role: 'manager' },
+      {
+        id,
+        email: `Person${index}@Example.com`,
+        passwordHash: `hash ${index}`,
+        createdAt: index,
+        role: 'manager',
+        name: `Zoë ${index}`,
+      },
       event(id),
     )
   }
@@ -345,6 +352,7 @@ async function asTold({ accounts, pets }: Store): Promise<object[]> {
   const rows = [
     await accounts.listAccounts(),
     await accounts.listKeys(),
+    Object.fromEntries(await accounts.namesOf(['acct_A', 'acct_gone'])),
     await accounts.usageSince('acct_A', 0),
     await accounts.failedRequests('acct_a', 10),
     await accounts.auditTrail('acct_A', 10),

@@ -100,7 +100,9 @@ describe('A client that leaves a form with a password', () => {
     ] as const) {
       const called = Promise.withResolvers<unknown>()
       const hashing = mock.method(accounts, method, async (...parameters: unknown[]) => {
-        const signal = parameters.find((each) => each instanceof AbortSignal)
+        const signal = parameters
+          .flatMap((each) => [each, Object(each).signal])
+          .find((each) => each instanceof AbortSignal)
         called.resolve(signal)
         if (signal !== undefined) await once(signal, 'abort')
         throw new ClientLeft()

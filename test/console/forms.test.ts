@@ -172,7 +172,12 @@ describeOnSqlite('The forms of the console', (service) => {
 
     it('sent twice at sign-up leads to the one account that it made', async () => {
       const client = new ConsoleClient(service().url)
-      const typed = { ...(await client.hiddenFields('/sign-up')), email: 'double@example.com', password: PASSWORD }
+      const typed = {
+        ...(await client.hiddenFields('/sign-up')),
+        name: 'Double',
+        email: 'double@example.com',
+        password: PASSWORD,
+      }
       const answers = await Promise.all([client.post('/sign-up', typed), client.post('/sign-up', typed)])
       for (const { location } of answers) assert.equal(location, '/animals')
       assert.equal((await client.get('/keys')).status, 200)
@@ -210,13 +215,22 @@ describeOnSqlite('The forms of the console', (service) => {
           new ConsoleClient(service().url),
           '/sign-up',
           '/sign-up',
-          { email: 'you', password: 'p' },
-          [/name@host/],
+          { email: 'you', password: 'too short' },
+          ['Enter a name.', 'Enter your email address, like maria@shop.com.', /at least 12 .* got 9/],
           ['"you"'],
         ],
+        [
+          new ConsoleClient(service().url),
+          '/sign-up',
+          '/sign-up',
+          { name: 'Ben', email: 'you', password: PASSWORD },
+          ['Enter your email address, like maria@shop.com.'],
+          ['"Ben"', `"${PASSWORD}"`],
+        ],
       ] as const) {
-        const { status, body } = await who.submit(page, action, typed)
-        assert.equal(status, 400, page)
+        const { status, headers, body } = await who.submit(page, action, typed)
+        assert.deepEqual([status, headers.get('cache-control')], [400, 'no-store'], page)
+        assert.ok(!body.includes('too short'), 'a wrong password')
         const told = problemsIn(body)
         assert.equal(told.length, problems.length, page)
         for (const [nth, problem] of problems.entries())

@@ -73,7 +73,14 @@ describeOnSqlite('The pages of the console', (service) => {
       const query = (from: Iterable<string>) =>
         new URLSearchParams(Array.from(from, (name) => [name, 'Call 0800'])).toString()
       const queries = [query(names), query([...names].filter((name) => !ofList.includes(name)))]
-      for (const page of [...MEMBER_PAGES, '/people', '/people/keys', '/animals.csv', `/animals/${created.pet.id}`])
+      for (const page of [
+        ...MEMBER_PAGES,
+        '/people',
+        '/people/new',
+        '/people/keys',
+        '/animals.csv',
+        `/animals/${created.pet.id}`,
+      ])
         for (const each of queries) {
           const { body } = await client.get(`${page}?${each}`)
           const shown = body.replaceAll(/<input type="hidden"[^>]*>|(?:href|action)="[^"]*"/g, '')
@@ -102,7 +109,7 @@ describeOnSqlite('The pages of the console', (service) => {
     })
 
     it('is reached by links, from the start page on', async () => {
-      const pages = [...OPEN_PAGES, ...MEMBER_PAGES, '/people', '/people/keys']
+      const pages = [...OPEN_PAGES, ...MEMBER_PAGES, '/people', '/people/new', '/people/keys']
       const reached = new Set(['/'])
       const clients = [await signedInManager(service()), new ConsoleClient(service().url)]
       // The set grows while it is walked.
@@ -129,6 +136,7 @@ describeOnSqlite('The pages of the console', (service) => {
         '/': [client],
         '/account': [client, 'Account'],
         '/account/delete': [client, 'Account'],
+        '/account/name': [client, 'Account'],
         '/activity': [client, 'API activity'],
         '/animals': [client, 'Animals'],
         '/animals/category': [client, 'Animals'],

@@ -5,10 +5,18 @@ import { ENGINES } from '../harness/databases/engines.ts'
 import { LINK_DAYS } from '../../src/store/people-store.ts'
 import type { Role } from '../../src/store/account-store.ts'
 import { LINKS_BY_ADDRESS } from '../../src/accounts/throttle.ts'
-import { ConsoleClient, hiddenIn, signedInAs, signedInManager, withKey } from '../harness/connections/console-client.ts'
+import {
+  ConsoleClient,
+  hiddenIn,
+  problemsIn,
+  signedInAs,
+  signedInManager,
+  withKey,
+} from '../harness/connections/console-client.ts'
 import {
   describeOnSqlite,
   expectError,
+  INVITED,
   makeAccount,
   makeKey,
   PASSWORD,
@@ -25,7 +33,8 @@ function linkIn(body: string): string {
   return link
 }
 
-const invite = async (manager: ConsoleClient) => linkIn((await manager.fillIn('/people')).body)
+const invite = async (manager: ConsoleClient, name = 'Guest', role: Role = 'member') =>
+  linkIn((await manager.fillIn('/people/new', { name, role })).body)
 const passwordLink = async (manager: ConsoleClient, id: string) =>
   linkIn((await manager.submit(`/people/${id}`, `/people/${id}/link`)).body)
 const setRole = (manager: ConsoleClient, id: string, role: Role) => manager.fillIn(`/people/${id}`, { role })
@@ -34,7 +43,7 @@ const setRole = (manager: ConsoleClient, id: string, role: Role) => manager.fill
 const use = (client: ConsoleClient, link: string, fields: Record<string, string>) =>
   client.submit(link, '/link', fields)
 const join = (client: ConsoleClient, link: string, email: string) =>
-  use(client, link, { email, password: NEW_PASSWORD })
+  use(client, link, { name: email.split('@')[0]!, email, password: NEW_PASSWORD })
 
 const visitor = ({ url }: Petstore) => new ConsoleClient(url)
 const GONE = /<h1>This link does not work<\/h1>\s*<p>.*Ask a manager of this store for another\./
@@ -55,6 +64,47 @@ describeOnSqlite('A manager', (service) => {
     assert.match(row(service().account.email)!, / Manager .*, \d\d:\d\d /)
     assert.match((await manager.get('/animals')).body, /<a href="\/people" >People<\/a>/)
     assert.doesNotMatch((await member.get('/animals')).body, /href="\/people"/)
+  })
+
+  it('sees names with their addresses; everybody else sees names, also that of a closed account, until which it can be had again', async () => {
+    const { store, accounts } = service()
+    const [manager, member] = [await signedInManager(service()), await signedInAs(service(), 'reader@example.com')]
+    const [ben, key] = [await makeAccount(service(), 'ben@example.com'), await makeKey(service())]
+    for (const [who, name] of [
+      [ben, 'Ben'],
+      [key.account, 'Keeper'],
+    ] as const)
+      assert.equal(await accounts.setName(who, name, 'console'), undefined)
+    const client = visitor(service())
+    await client.signIn(ben.email, PASSWORD)
+    const { location } = await client.fillIn('/animals/new', { name: 'Rex', categoryId: '1' })
+    const animal = `/animals/${/added=(\d+)/.exec(location!)![1]}`
+    const category = { name: 'Newts', number: '77' }
+    await client.fillIn('/categories/new', category)
+    const pages = async (who: ConsoleClient) => {
+      const shown = [animal, '/animals/changes', `/animals/changes?person=${ben.id}`].map(
+        async (page) => (await who.get(page)).body,
+      )
+      return (await Promise.all(shown)).join('')
+    }
+    const conflict = async () => (await member.fillIn('/categories/new', category)).body
+    const before = (await pages(member)) + (await client.get('/account')).body.split('security-log')[0]
+    assert.match(before, /<bdi>Ben<\/bdi>/)
+    assert.match(before, new RegExp(`<option value="${ben.id}" selected>Ben</option>`))
+    assert.doesNotMatch((await pages(member)) + (await conflict()), /ben@example\.com/)
+    assert.match((await manager.get('/people')).body, /<bdi>Ben<\/bdi><\/a>\s*<div[^>]*><bdi>ben@example\.com</)
+    assert.match((await manager.get('/people/keys')).body, /data-label="Owner"><bdi>Keeper</)
+    assert.match((await manager.get(`/people/${ben.id}/remove`)).body, /Remove <bdi>Ben<.*“<bdi>Ben<\/bdi> \(left\)”/s)
+    await manager.fillIn(`/people/${ben.id}/remove`)
+    assert.equal(
+      await accounts.setName(await makeAccount(service(), 'other-ben@example.com'), 'Ben', 'console'),
+      undefined,
+    )
+    const after = await pages(member)
+    assert.match(after, /<bdi>Ben \(left\)<\/bdi>/)
+    assert.match(after, new RegExp(`<option value="${ben.id}" selected>Ben \\(left\\)</option>`))
+    assert.doesNotMatch(after, /<bdi>Ben<\/bdi>|ben@example/)
+    assert.equal((await store.accounts.accountByName('ben'))?.email, 'other-ben@example.com')
   })
 
   it('sees many people page by page', async () => {
@@ -223,7 +273,7 @@ describeOnSqlite('A manager', (service) => {
     )
     const until = new RegExp(` \\d+ \\w+ \\d{4}$`)
     assert.deepEqual(said.map((words) => words.replace(until, '')).toSorted(), [
-      `Invitation ${account.email}`,
+      `Invitation for Guest (Member) ${account.email}`,
       `New password for ${person.email} ${deputy.email}`,
     ])
     for (const link of [...links, used]) assert.ok(!body.includes(link.split('=')[1]!), 'no token')
@@ -237,7 +287,7 @@ describeOnSqlite('A manager', (service) => {
         (await visitor(service()).get(link)).body,
         /<h1>This link does not work<\/h1>\s*<p>.* was withdrawn, or /,
       )
-    const own = await manager.hiddenFields('/people')
+    const own = await manager.hiddenFields('/people/new')
     const late = await manager.post(actions[0]!, own)
     assert.equal(late.status, 409)
     assert.match(
@@ -317,7 +367,7 @@ describeOnSqlite('A manager', (service) => {
     const manager = await signedInManager(service())
     const page = `/people/${service().account.id}/remove`
     assert.equal((await manager.get(page)).location, '/account/delete')
-    const { csrf = '' } = await manager.hiddenFields('/people')
+    const { csrf = '' } = await manager.hiddenFields('/people/new')
     assert.equal((await manager.post(page, { csrf, shown: 'manager' })).location, '/account/delete')
   })
 
@@ -357,6 +407,60 @@ describeOnSqlite(
       const [, created] = await service().store.accounts.auditTrail(account!.id, 2)
       assert.equal(created?.detail, `by a link of ${service().account.email}`)
       assert.match((await visitor(service()).get('/sign-up')).body, /Ask a manager of this store for an invitation\./)
+    })
+
+    it('is for somebody, whose name it suggests and whose role it gives; a new one for the same name replaces it', async () => {
+      const { store, account } = service()
+      const manager = await signedInManager(service())
+      for (const [typed, problem] of [
+        [{ name: ' ', role: 'member' }, 'Enter a name.'],
+        [{ name: 'Cara (left)', role: 'member' }, '"Cara (left)" would be misunderstood. Choose another name.'],
+        [{ name: 'Cara', role: 'owner' }, 'Choose one of the listed roles'],
+      ] as const) {
+        const refused = await manager.fillIn('/people/new', typed)
+        assert.deepEqual([refused.status, problemsIn(refused.body)], [400, [problem]])
+        assert.ok(refused.body.includes(`value="${typed.name}"`))
+      }
+      const fields = { ...(await manager.hiddenFields('/people/new')), name: 'Cara', role: 'manager' }
+      const [old = '', link = ''] = [
+        await manager.post('/people/new', fields),
+        await manager.post('/people/new', fields),
+      ].map(({ body }) => linkIn(body))
+      const client = visitor(service())
+      assert.match((await client.get(old)).body, GONE)
+      assert.match(
+        (await client.get(link)).body,
+        /You are invited to this store\. Role: Manager\..*name="name" type="text" value="Cara"/s,
+      )
+      assert.equal(
+        (await use(client, link, { name: 'Cara Ley', email: 'cara@example.com', password: NEW_PASSWORD })).status,
+        303,
+      )
+      const cara = (await store.accounts.accountByEmail('cara@example.com'))!
+      assert.deepEqual([cara.name, cara.role], ['Cara Ley', 'manager'])
+      const taken = await manager.fillIn('/people/new', { name: 'CARA LEY', role: 'member' })
+      assert.match(problemsIn(taken.body)[0]!, /^Somebody here is called CARA LEY already\./)
+      const [invited] = await store.accounts.auditTrail(account.id, 1)
+      assert.deepEqual([invited?.action, invited?.subject], ['account.invited', `Cara, Manager, for ${LINK_DAYS} days`])
+    })
+
+    it('says that a name is taken where it is typed, and lets no two who use it at once have one name', async () => {
+      const manager = await signedInManager(service())
+      const links = [await invite(manager, 'Dora'), await invite(manager, 'Dora K.')]
+      const clients = links.map(() => visitor(service()))
+      const joined = (client: ConsoleClient, nth: number) =>
+        use(client, links[nth]!, { name: 'Dora', email: `dora${nth}@example.com`, password: NEW_PASSWORD })
+      const answers = await Promise.all(clients.map(joined))
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([303, 400]))
+      const late = answers.findIndex(({ status }) => status === 400)
+      assert.match(problemsIn(answers[late]!.body)[0]!, /^Somebody here is called Dora already\./)
+      const again = {
+        ...hiddenIn(answers[late]!.body),
+        name: 'Dora K.',
+        email: 'dk@example.com',
+        password: NEW_PASSWORD,
+      }
+      assert.equal((await clients[late]!.post('/link', again)).location, '/animals')
     })
 
     it('keeps to the rules of a sign-up, and is not used up by a refused form', async () => {
@@ -410,7 +514,7 @@ describeOnSqlite('A link for a new password', (service) => {
     await accounts.setRole(deputy, 'manager', 'console')
     const linkOf = (id: string) => `/people/${id}/link`
     assert.ok(!(await manager.get(`/people/${account.id}`)).body.includes(linkOf(account.id)))
-    const { csrf = '' } = await manager.hiddenFields('/people', '/people')
+    const { csrf = '' } = await manager.hiddenFields('/people/new')
     assert.equal((await manager.post(linkOf(account.id), { csrf })).location, '/people')
     const joined = await join(visitor(service()), await invite(manager), account.email.toUpperCase())
     assert.match(joined.body, /There is already an account for/)
@@ -423,7 +527,7 @@ describeOnSqlite('A link for a new password', (service) => {
     const manager = await signedInManager(service())
     const person = await makeAccount(service(), 'target@example.com')
     const used = await join(visitor(service()), await passwordLink(manager, person.id), 'sneaky@example.com')
-    assert.equal(used.location, '/animals')
+    assert.equal(used.location, '/account/name?next=%2Fanimals')
     assert.equal(await service().store.accounts.accountByEmail('sneaky@example.com'), undefined)
   })
 })
@@ -443,7 +547,7 @@ for (const engine of ENGINES) {
       const late = await page.post('/link', { ...fields, email: 'late@example.com', password: NEW_PASSWORD })
       assert.match(late.body, GONE)
       // Making a link purges those that have expired.
-      await petstore.accounts.makeLink(petstore.account)
+      await petstore.accounts.makeLink(petstore.account, INVITED)
       now -= 1
       assert.match((await page.get(link)).body, GONE)
     })

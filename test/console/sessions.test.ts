@@ -9,6 +9,7 @@ import {
   ConsoleClient,
   hiddenIn,
   MEMBER_PAGES,
+  problemsIn,
   signedIn,
   signedInAs,
   withKey,
@@ -35,7 +36,7 @@ describeOnSqlite(
     describe('signing in', () => {
       it('creates an account, signs in with it, and hands out a cookie that scripts and other sites cannot use', async () => {
         const client = visitor()
-        const answer = await client.fillIn('/sign-up', { email: 'new@example.com', password: PASSWORD })
+        const answer = await client.fillIn('/sign-up', { name: 'New', email: 'new@example.com', password: PASSWORD })
         assert.deepEqual([answer.status, answer.location], [303, '/animals'])
         assert.match(answer.headers.get('set-cookie') ?? '', /^petstore=[\w-]{43}; Path=\/; HttpOnly; SameSite=Lax$/)
         assert.equal((await client.get('/keys')).status, 200)
@@ -43,7 +44,11 @@ describeOnSqlite(
 
       it('takes an email address with the spaces that came along when it was pasted, and a password exactly as it was chosen', async () => {
         const password = '  correct horse battery '
-        const made = await visitor().fillIn('/sign-up', { email: ' spaces@example.com\n', password })
+        const made = await visitor().fillIn('/sign-up', {
+          name: ' Spaces\n',
+          email: ' spaces@example.com\n',
+          password,
+        })
         assert.equal(made.location, '/animals')
         assert.equal((await visitor().signIn('spaces@example.com', password)).location, '/animals')
         assert.equal((await visitor().signIn('spaces@example.com', password.trim())).status, 400)
@@ -52,7 +57,11 @@ describeOnSqlite(
       it('is not had by signing up with the email address of an account and another password', async () => {
         const { email } = service().account
         const [client, owner] = [visitor(), await signedIn(service())]
-        const { status, body } = await client.fillIn('/sign-up', { email, password: 'wrong horse battery' })
+        const { status, body } = await client.fillIn('/sign-up', {
+          name: 'Thief',
+          email,
+          password: 'wrong horse battery',
+        })
         assert.equal(status, 400)
         assert.ok(body.includes(`There is already an account for ${email}.`))
         assert.equal((await client.get('/keys')).status, 303)
@@ -162,11 +171,44 @@ describeOnSqlite(
         assert.match(mistaken.body, /Sign in to continue\./)
         // Which pages there are: src/console/every-page/visit.test.ts.
         const led = await visitor().fillIn('/sign-in', { email, password: PASSWORD, next: '//evil.example' })
-        assert.equal(led.location, '/animals')
+        assert.equal(led.location, '/account/name?next=%2Fanimals')
         const none = await visitor().get('/sign-in?next=%2Fkeys')
         const [, signUp = ''] = /href="([^"]*)">Create one/.exec(none.body) ?? []
-        const made = await visitor().submit(signUp, '/sign-up', { email: 'led@example.com', password: PASSWORD })
+        const made = await visitor().submit(signUp, '/sign-up', {
+          name: 'Led',
+          email: 'led@example.com',
+          password: PASSWORD,
+        })
         assert.equal(made.location, '/keys', 'also if an account is created on the way')
+      })
+
+      it('asks who has no name for one, then opens the page that was asked for, with what was typed; also later', async () => {
+        const { store } = service()
+        const email = 'unnamed@example.com'
+        const client = await signedInAs(service(), email)
+        const asked = async () => {
+          const fields = await client.hiddenFields('/animals/new')
+          await store.accounts.purgeSessions(0, 0, 0)
+          const { location } = await client.post('/animals/new', { ...fields, name: 'Typed', categoryId: '3' })
+          const opened = await client.submit(location!, '/sign-in', { email, password: PASSWORD })
+          return { page: opened.location!, ...(await client.get(opened.location!)) }
+        }
+        const first = await asked()
+        assert.match(first.page, /^\/account\/name\?next=%2Fanimals%2Fnew/)
+        const [, later = ''] = /href="([^"]*)">Later</.exec(first.body) ?? []
+        const restored = /Nothing was saved yet.*value="Typed"/s
+        assert.match((await client.get(later)).body, restored)
+        const refused = await client.fillIn((await asked()).page.split('?')[0]!, { name: 'You' })
+        assert.deepEqual(problemsIn(refused.body), ['"You" would be misunderstood. Choose another name.'])
+        const again = await asked()
+        const saved = await client.post('/account/name', { ...hiddenIn(again.body), name: ' Robin ' })
+        assert.match((await client.get(saved.location!)).body, restored)
+        assert.equal((await client.get('/keys')).body.includes('<span class="who"><bdi>Robin</bdi>'), true)
+        assert.match((await asked()).page, /^\/animals\/new\?typed=/, 'no longer asked')
+        const log = (await client.get('/account')).body
+        assert.match(log, /Colleagues see you as <strong><bdi>Robin</)
+        const said = `Name changed</span> <span class="security-log-subject"><bdi dir="ltr"><bdi>${email}: Name: </bdi>`
+        assert.ok(log.includes(said), log)
       })
 
       it('ends the session of whoever was signed in before in the same browser', async () => {
@@ -289,7 +331,10 @@ describeOnSqlite(
           const { csrf = '' } = await client.hiddenFields('/keys', '/sign-out')
           clock.now = right
           assert.equal((await client.get('/keys')).status, 303)
-          assert.equal((await client.post(action, { csrf, email, password: PASSWORD })).status, 303)
+          assert.equal(
+            (await client.post(action, { csrf, name: 'From the future', email, password: PASSWORD })).status,
+            303,
+          )
           clock.now = right + SESSION_IDLE_MS
           assert.equal(await statusWith(cookie), 303, action)
         }

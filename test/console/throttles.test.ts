@@ -200,14 +200,24 @@ describe('Tries', () => {
     assert.equal((await visitor.signIn(email, PASSWORD)).status, 303)
     const changed = await client.submit('/account', '/account/password', { current: PASSWORD, password: PASSWORD })
     assert.equal(changed.location, '/account?changed=yes')
-    const joined = await new ConsoleClient(petstore.url).fillIn('/sign-up', { email: 'new@b', password: PASSWORD })
+    const joined = await new ConsoleClient(petstore.url).fillIn('/sign-up', {
+      name: 'New',
+      email: 'new@b',
+      password: PASSWORD,
+    })
     assert.equal(joined.status, 303)
   })
 
   it('to create accounts are throttled by address; those that create none count as none, and reveal no more than a sign-in may', async () => {
     await using petstore = await startPetstore()
     const signUp = async (email: string, password = PASSWORD) =>
-      (await new ConsoleClient(petstore.url).submit('/sign-up', '/sign-up', { email, password })).status
+      (
+        await new ConsoleClient(petstore.url).submit('/sign-up', '/sign-up', {
+          name: email.split('@')[0]!,
+          email,
+          password,
+        })
+      ).status
     const { email } = petstore.account
     for (let tries = 0; tries <= SIGN_UP_BY_ADDRESS.tries; tries += 1) {
       assert.deepEqual([await signUp('x@example.com', 'short'), await signUp('x@', PASSWORD)], [400, 400])

@@ -35,7 +35,7 @@ import { keptIn, killAll } from '../harness/programs/processes.ts'
 import { CERTIFICATE, KEY } from '../harness/connections/test-certificate.ts'
 import { findChromium, launchChromium } from '../browser/chromium.ts'
 import { Folder, SEARCH_PATH } from '../harness/programs/command.ts'
-import { startPetstore } from '../harness/harness.ts'
+import { INVITED, startPetstore } from '../harness/harness.ts'
 import { commandsOn } from '../harness/programs/in-process-command.ts'
 
 /** What a browser accepts. */
@@ -281,7 +281,7 @@ describe('the deployment', () => {
     const browser = await launchChromium(chromium!)
     test.after(() => browser.close())
     await petstore.accounts.setRole(petstore.account, 'manager', 'console')
-    const token = (await petstore.accounts.makeLink(petstore.account))!
+    const token = (await petstore.accounts.makeLink(petstore.account, INVITED))!
     const proxies = NAMES.filter((name) => !skipWithout(name)).map((name) => {
       mkdirSync(join(folder.path, name))
       return PROXIES[name](join(folder.path, name), [Number(new URL(petstore.url).port)])

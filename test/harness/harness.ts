@@ -21,6 +21,9 @@ import { WORKERS } from './programs/with-workers.ts'
 
 export const PASSWORD = 'correct horse battery'
 
+/** For whom an invitation is, where it does not matter. */
+export const INVITED = { name: 'Somebody', role: 'member' } as const
+
 export interface Petstore extends Running, AsyncDisposable {
   account: Account
   apiKey: ApiKey

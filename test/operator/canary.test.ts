@@ -9,7 +9,7 @@ import { generateKey } from '../../src/accounts/api-keys.ts'
 import { newToken } from '../../src/accounts/sessions.ts'
 import { ConsoleClient, signedInManager } from '../harness/connections/console-client.ts'
 import { ENGINES } from '../harness/databases/engines.ts'
-import { PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
+import { INVITED, PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
 import { RawConnection } from '../harness/connections/raw-http.ts'
 
 /** A password has no form by which it could be recognised; this one is not the tester's, and is refused where it is tried. */
@@ -200,7 +200,7 @@ describe('A secret that a client sends', () => {
       })
       const client = await signedInManager(petstore)
       const token = client.cookies.get('petstore')!
-      const link = (await petstore.accounts.makeLink(petstore.account))!
+      const link = (await petstore.accounts.makeLink(petstore.account, INVITED))!
       // What a secret is of makes a difference to the service, and none to what an engine keeps: there, one of each form.
       const others = [generateKey('staging'), generateKey('production'), token, newToken()]
       const secrets = [petstore.key, link, WRONG_PASSWORD, ...(engine === ENGINES[0] ? others : [])]

@@ -226,7 +226,12 @@ describe('A role with no rights but those that doctor names', () => {
       await pets.purgeIdempotencyRecords(Date.now() + 1000)
       const client = new ConsoleClient(service.url)
       const fields = await client.hiddenFields('/sign-up', '/sign-up')
-      const signedUp = await client.post('/sign-up', { ...fields, email: 'me@example.com', password: PASSWORD })
+      const signedUp = await client.post('/sign-up', {
+        ...fields,
+        name: 'Me',
+        email: 'me@example.com',
+        password: PASSWORD,
+      })
       assert.equal(signedUp.status, 303, signedUp.body)
       await accounts.purgeSessions(Date.now(), 0, Date.now())
       await accounts.purgeUsage(Date.now())

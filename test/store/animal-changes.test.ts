@@ -252,10 +252,28 @@ for (const engine of ENGINES) {
         await add(50, 'key_1')
         for (const id of ['acct_2', 'acct_1', 'acct_idle']) await addAccount(store, id)
         await store.accounts.appendEvent(event('acct_idle', 'session.started'))
-        const authors = async () => (await store.accounts.authors()).map(({ id }) => id)
-        assert.deepEqual(await authors(), ['acct_1', 'acct_2'], 'not who only signed in, nor a key')
-        await store.accounts.removeAccount('acct_1', event('acct_2', 'account.removed'))
-        assert.deepEqual(await authors(), ['acct_2'], 'nor who is gone')
+        const authors = async () => [...(await store.accounts.authors())]
+        const [one, two] = ['acct_1@example.com', 'acct_2@example.com']
+        assert.deepEqual(
+          await authors(),
+          [
+            ['acct_1', one],
+            ['acct_2', two],
+          ],
+          'not who only signed in, nor a key',
+        )
+        await store.accounts.setName('acct_1', 'Zoë', event('acct_1', 'account.renamed'))
+        assert.deepEqual(
+          await authors(),
+          [
+            ['acct_2', two],
+            ['acct_1', 'Zoë'],
+          ],
+          'by name',
+        )
+        for (const id of ['acct_1', 'acct_2'])
+          await store.accounts.removeAccount(id, event('acct_2', 'account.removed'))
+        assert.deepEqual(await authors(), [['acct_1', 'Zoë (left)']], 'of those who are gone, who had a name')
         const { changes } = await store.pets.changes({ limit: 1 })
         const done: Addition = { at: 50, by: 'key_1' }
         assert.deepEqual(changes, [

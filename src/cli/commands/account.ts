@@ -1,5 +1,5 @@
 // petstore account …: manages accounts, for deployments where sign-up is closed.
-import { emailProblem } from '../../accounts/account-problems.ts'
+import { emailProblem, nameProblem } from '../../accounts/account-problems.ts'
 import { Accounts, roleWords } from '../../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH, passwordProblem } from '../../accounts/passwords.ts'
 import { Problem } from '../../contract/errors.ts'
@@ -37,15 +37,20 @@ const create: Command = {
   name: 'account create',
   summary: 'Create an account',
   takes: ['EMAIL'],
-  options: { 'password-stdin': PASSWORD_OPTION, ...STORE_OPTIONS },
+  options: {
+    name: { value: 'NAME', meaning: 'Name that the console shows for the person; asked for at the first sign-in' },
+    'password-stdin': PASSWORD_OPTION,
+    ...STORE_OPTIONS,
+  },
   examples: [
-    'petstore account create you@example.com',
+    'petstore account create you@example.com --name Maria',
     'petstore account create you@example.com --password-stdin < password.txt',
   ],
   async run(input) {
-    const { terminal, positionals, switches } = input
+    const { terminal, positionals, flags, switches } = input
     const email = positionals[0]!
-    const problem = emailProblem(email)
+    const name = flags['name']?.trim()
+    const problem = emailProblem(email) ?? (name === undefined ? undefined : nameProblem(name))
     if (problem !== undefined) throw new CommandFailed(problem.message)
     // Checked before the user types a password, and without creating a database.
     if (await withExistingStore(input, (store) => store.accounts.accountByEmail(email)))
@@ -54,7 +59,7 @@ const create: Command = {
     const password = await readPassword(input)
     const account = await withStore(
       input,
-      (store) => accountsOf(input, store).create(email, password, 'command line'),
+      (store) => accountsOf(input, store).create(email, password, 'command line', { name }),
       { create: true },
     )
     if (account instanceof Problem) throw new CommandFailed(account.message)
@@ -78,8 +83,14 @@ const list: Command = {
       const command = nextCommand(input, 'account', 'create', 'EMAIL')
       return reportAsIs(terminal, `No accounts yet in ${describeDatabase(config.database)}. Create one: ${command}`)
     }
-    const rows = accounts.map((each) => [each.id, each.email, formatTime(each.createdAt), roleWords(each)])
-    printTable(terminal, ['Id', 'Email', 'Created', 'Role'], rows)
+    const rows = accounts.map((each) => [
+      each.id,
+      each.email,
+      each.name ?? '–',
+      formatTime(each.createdAt),
+      roleWords(each),
+    ])
+    printTable(terminal, ['Id', 'Email', 'Name', 'Created', 'Role'], rows)
   },
 }
 
@@ -152,8 +163,8 @@ export async function findAccount(input: Input, store: Store, email: string): Pr
   throw new CommandFailed(message, { command: ['account', 'list'] })
 }
 
-function accountJson({ id, email, createdAt, role }: Account): object {
-  return { id, email, createdAt: isoTime(createdAt), role }
+function accountJson({ id, email, name, createdAt, role }: Account): object {
+  return { id, email, name: name ?? null, createdAt: isoTime(createdAt), role }
 }
 
 /** Reads a new password: from standard input with --password-stdin, else asks on the terminal, twice, until it is valid. */

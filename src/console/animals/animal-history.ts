@@ -11,7 +11,7 @@ import type { HtmlPage, MemberVisit } from '../every-page/visit.ts'
 export const CHANGES_SHOWN = 20
 
 export interface Change extends RecordedEvent {
-  /** The author of the change, as the page names them: an email address, or "You". */
+  /** The author of the change, as the page names them: a name, or "You". */
   by: Html
   byVisitor: boolean
 }
@@ -65,25 +65,16 @@ export async function readNames({ store, who }: MemberVisit, ids: readonly (stri
   const isKey = (id = '') => id.startsWith('key_')
   const keys = await Promise.all(Array.from(new Set(ids.filter(isKey)), (id) => store.accounts.keyById(id!)))
   const owners = keys.map((key) => key?.accountId)
-  const people = new Set([...ids, ...owners].filter((id) => id !== undefined && id !== who.account.id && !isKey(id)))
-  const names = await Promise.all(Array.from(people, async (id) => [id, await nameOfPerson(store, id!)] as const))
-  const nameOfId = new Map(names)
+  const others = [...ids, ...owners].flatMap((id = who.account.id) => (id === who.account.id || isKey(id) ? [] : [id]))
+  const names = await store.accounts.namesOf(others)
   const nameOf: NameOf = (id) => {
     if (id === who.account.id) return html`You`
     const key = keys.find((each) => each?.id === id)
     if (key !== undefined) return html`${nameOf(key.accountId)}, with the key ${isolated(key.name)}`
-    const name = nameOfId.get(id)
+    const name = names.get(id ?? '')
     return name === undefined ? html`${isKey(id) ? 'A key of a' : 'A'} deleted account` : isolated(name)
   }
   return (id) => (id === undefined ? html`On the command line` : nameOf(id))
-}
-
-/** Resolves with the name of a person, or else the address; undefined for a closed account that had no name. */
-async function nameOfPerson({ accounts }: MemberVisit['store'], id: string): Promise<string | undefined> {
-  const account = await accounts.accountById(id)
-  if (account !== undefined) return account.name ?? account.email
-  const former = await accounts.formerName(id)
-  return former && `${former} (left)`
 }
 
 /** Says by whom and when something was done; "Not recorded" for animals whose addition was not. */

@@ -1,4 +1,4 @@
-// The page of recent changes: who added, changed and removed which animals, newest first, by day, of everybody or of one person.
+// The page of recent changes: who added, changed and removed which animals, newest first, by day, of everyone or of one person.
 import { PAGE_SIZE } from '../../contract/limits.ts'
 import { decodeCursor, encodeCursor } from '../../contract/list-query.ts'
 import { longDate } from '../../contract/operations.ts'
@@ -23,13 +23,13 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
   const after = from === null ? undefined : placeFrom(from)
   if (after === null) return badRequestPage(400, 'This page of the recent changes does not exist.')
   const authors = await store.accounts.authors()
-  // Another address finds nothing, and is not repeated: the page tells nobody who has an account, nor what a link says.
-  const known = authors.find(({ email }) => email === person)
-  const by = person === '' ? undefined : (known?.id ?? '')
+  // Another id finds nothing, and is not repeated: the page tells nobody who has an account, nor what a link says.
+  const name = authors.get(person)
+  const by = person === '' ? undefined : name === undefined ? '' : person
   const { changes, next } = await store.pets.changes({ by, after, limit: PAGE_SIZE.default })
   const days = await daysOf(visit, changes)
-  const people = authors.map(({ id, email }) => [email, id === visit.who.account.id ? 'You' : email] as const)
-  const options = [['', 'Everybody'] as const, ...people]
+  const people = Array.from(authors, ([id, words]) => [id, id === visit.who.account.id ? 'You' : words] as const)
+  const options = [['', 'Everyone'] as const, ...people]
   const newest = from === null ? undefined : withQuery(PATH, { person })
   return {
     title: 'Recent changes',
@@ -38,7 +38,7 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
       <div class="page-head"><h1>Recent changes</h1><form class="filter" method="get" action="${PATH}" autocomplete="off">
         <label>By <select name="person">${optionList(options, person)}</select></label>
         <button class="button">Filter</button></form></div>
-      ${person !== '' && html`<p class="quiet-text">What ${known ? isolated(person) : 'this person'} did here, without what keys added. <a href="${PATH}">Show all changes</a></p>`}
+      ${person !== '' && html`<p class="quiet-text">What ${name === undefined ? 'this person' : isolated(name)} did here, without what keys added. <a href="${PATH}">Show all changes</a></p>`}
       ${days.length > 0 ? days : emptyState('No changes', 'Whatever is added, changed or removed is listed here.')}
       ${paging({ newest, older: next && withQuery(PATH, { person, from: placeText(next) }) })}`,
   }

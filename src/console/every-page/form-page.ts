@@ -13,7 +13,7 @@ interface FormPage extends FormParts {
   /** The status of the page if there are problems. */
   refusedAs?: 400 | 409
   /** What stands between the heading and the form, and what follows the form. */
-  above?: Html | undefined
+  above?: Html | false | undefined
   below?: Html
 }
 

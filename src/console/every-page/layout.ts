@@ -3,6 +3,7 @@ import { VERSION } from '../../contract/operations.ts'
 import { assetAddress } from './assets.ts'
 import { csrfField } from './forms.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
+import { nameOf } from '../../store/people-store.ts'
 import { type HtmlPage, HOME, isManager, type Section, type Visit } from './visit.ts'
 
 const PAW = html`<svg class="paw" viewBox="0 0 24 24" width="22" height="22" aria-hidden="true" focusable="false">
@@ -67,7 +68,7 @@ function navigation(visit: Visit, section: Section | undefined): Html {
       }
     </ul></nav>
     <details class="menu">
-      <summary><span class="visually-hidden">Signed in as </span><span class="who">${isolated(visit.who.account.email)}</span></summary>
+      <summary><span class="visually-hidden">Signed in as </span><span class="who">${isolated(nameOf(visit.who.account))}</span></summary>
       <div class="menu-box">
         <a href="/account" ${section === 'account' && html`aria-current="page"`}>Account</a>
         <form method="post" action="/sign-out">${csrfField(visit)}<button>Sign out</button></form>

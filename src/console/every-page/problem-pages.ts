@@ -5,6 +5,7 @@ import { RETRY_AFTER } from '../../contract/limits.ts'
 import type { Call } from '../../http/call/call.ts'
 import { ClientLeft } from '../../http/connections/client-left.ts'
 import { type Log, logRepeated } from '../../log.ts'
+import { nameOf } from '../../store/people-store.ts'
 import { StoreUnavailable } from '../../store/store.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
 import { TooManyReadings } from './readings.ts'
@@ -30,7 +31,7 @@ export function staleFormPage({ who }: Visit): HtmlPage {
   const body = html`<p>Nothing was changed. You may have signed in or out since you opened the page, or your browser does not keep
     cookies for this site.</p>`
   const way = who
-    ? html`You are signed in as <strong>${isolated(who.account.email)}</strong>.
+    ? html`You are signed in as <strong>${isolated(nameOf(who.account))}</strong>.
         <a href="${HOME}">Go to the animals</a>, or open the form again.`
     : html`<a href="/sign-in">Sign in</a>, then open the form again.`
   return problemPage(403, 'This form is out of date', body, way)

@@ -9,11 +9,11 @@ import { FieldProblem, Problem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { FOLDED_MOST, type FoldedAction, type LogLine } from '../../store/security-log.ts'
 import { formPage } from '../every-page/form-page.ts'
-import { field, form, type Problems, problemSummary } from '../every-page/forms.ts'
+import { field, form, hidden, type Problems, problemSummary } from '../every-page/forms.ts'
 import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { paging } from '../every-page/paging.ts'
 import { tooManyTriesPage, TRY_AGAIN } from '../every-page/problem-pages.ts'
-import { checkPassword, CURRENT_PASSWORD, NEW_PASSWORD, openAs, toSignIn } from './sign-in.ts'
+import { checkPassword, CURRENT_PASSWORD, nameField, NEW_PASSWORD, nextOf, openAs, toSignIn } from './sign-in.ts'
 import { counted, localDay, minute } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome, type HtmlPage } from '../every-page/visit.ts'
 
@@ -24,6 +24,8 @@ export const accountRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/account/password', changePassword, {
     ifUnavailable: `The password may have been changed all the same. ${TRY_AGAIN} If you are asked to sign in, use the new password.`,
   }),
+  forMembers('GET', '/account/name', (visit) => namePage(visit)),
+  forMembers('POST', '/account/name', saveName, { keepsTyped: true }),
   forMembers('GET', '/account/delete', (visit) => deletePage(visit)),
   forMembers('POST', '/account/delete', deleteAccount, {
     ifUnavailable: `The account may have been deleted all the same. ${TRY_AGAIN} If you are asked to sign in, it was deleted.`,
@@ -44,6 +46,8 @@ async function accountPage(visit: MemberVisit, problems: Problems = []): Promise
       ${query.has('changed') && html`<p class="notice good" role="status">Password changed. All other sessions have ended.</p>`}
       ${problemSummary(problems)}
       <p class="lead">Signed in as <strong>${isolated(account.email)}</strong>. Account created on ${localDay(account.createdAt)}.</p>
+      <p>${account.name ? html`Colleagues see you as <strong>${isolated(account.name)}</strong>.` : 'Colleagues see your email address.'}
+        <a href="/account/name?next=%2Faccount">${account.name ? 'Change name' : 'Add your name'}</a></p>
       <div class="with-side">
         <section aria-labelledby="log">
           <h2 id="log">Security log</h2>
@@ -84,6 +88,7 @@ const EVENT_WORDS: Record<
   'account.link_withdrawn': { words: 'Link withdrawn', kind: 'off' },
   'account.password_changed': { words: 'Password changed', kind: 'changed' },
   'account.removed': { words: 'Account deleted', kind: 'bad' },
+  'account.renamed': { words: 'Name changed', kind: 'changed' },
   'account.role_changed': { words: 'Role changed', kind: 'changed' },
   'key.created': { words: 'Key generated', kind: 'good' },
   'key.renamed': { words: 'Key renamed', kind: 'changed' },
@@ -120,6 +125,28 @@ async function changePassword(visit: MemberVisit): Promise<Outcome> {
   const changed = await accounts.changePassword(who.account, typed.get('password') ?? '', 'console', left)
   if (changed instanceof NoAccount) return toSignIn('/account')
   return changed instanceof Problem ? accountPage(visit, [changed]) : openAs(visit, changed, '/account?changed=yes')
+}
+
+/** Opens after the sign-in of who has no name, and before the page that was asked for. */
+function namePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
+  const { email, name } = visit.who.account
+  return formPage(visit, {
+    title: 'Your name',
+    section: 'account',
+    problems,
+    above: name === undefined && html`<p>Until you enter one, colleagues see ${isolated(email)}.</p>`,
+    action: '/account/name',
+    submit: 'Save name',
+    cancel: nextOf(visit),
+    cancelWords: name === undefined ? 'Later' : 'Cancel',
+    fields: html`${hidden('next', nextOf(visit))}${nameField(visit, problems, name)}`,
+  })
+}
+
+async function saveName(visit: MemberVisit): Promise<Outcome> {
+  const { accounts, who, form: typed } = visit
+  const problem = await accounts.setName(who.account, typed.get('name')?.trim() ?? '', 'console')
+  return problem === undefined ? { redirect: nextOf(visit) } : namePage(visit, [problem])
 }
 
 function deletePage(visit: MemberVisit, problems: Problems = []): HtmlPage {

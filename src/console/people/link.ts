@@ -1,10 +1,10 @@
 // The page of a link that a manager has passed on: an invitation creates an account, the other kind sets a new password. Opening it
 // changes nothing, so that the preview of a messenger does not use it up; sending its form does. The token is in the query, which
 // is never logged.
-import { NO_LINK } from '../../accounts/account-problems.ts'
+import { roleWords } from '../../accounts/accounts.ts'
 import { isToken } from '../../accounts/sessions.ts'
 import { TooManyTries } from '../../accounts/throttle.ts'
-import { type FieldProblem, Problem } from '../../contract/errors.ts'
+import { Problem } from '../../contract/errors.ts'
 import type { Link } from '../../store/people-store.ts'
 import { isFromOtherSite } from '../../http/call/call.ts'
 import { html, isolated } from '../../http/html/html.ts'
@@ -48,27 +48,32 @@ function noLink(visit: Visit): HtmlPage {
   return tooManyTriesPage(new TooManyTries('There were too many tries from your address.', waitMs))
 }
 
-function linkPage(visit: Visit, { account }: Link, problems: Problems = []): HtmlPage {
+function linkPage(visit: Visit, { account, name, role }: Link, problems: Problems = []): HtmlPage {
   const title = account === undefined ? 'Create account' : 'Set a new password'
+  const invited = html`You are invited to this store. ${role && `Role: ${roleWords({ role })}.`}`
   const isFor = account && html`For <strong>${isolated(account.email)}</strong>. All sessions of the account end.`
   return formPage(visit, {
     title,
     problems,
-    above: html`<p>${isFor ?? 'You are invited to this store.'}</p>`,
+    above: html`<p>${isFor ?? invited}</p>`,
     action: '/link',
     submit: account === undefined ? 'Create account' : 'Set password',
     fields: html`${hidden('token', tokenIn(visit))}${
       account === undefined
-        ? signUpFields(visit, problems)
+        ? signUpFields(visit, problems, name)
         : field({ ...NEW_PASSWORD, label: 'New password', hint: SIGN_UP_HINT, problems, focus: true })
     }`,
   })
 }
 
 async function useLink(visit: Visit, link: Link): Promise<Outcome> {
-  const refuse = (problem: FieldProblem) => (problem === NO_LINK ? NO_LINK_PAGE : linkPage(visit, link, [problem]))
+  // Somebody else may have used it meanwhile, with the same name.
+  const refuse = async (problems: Problems) => {
+    const stillWorks = (await visit.accounts.findLink(tokenIn(visit))) !== undefined
+    return stillWorks ? linkPage(visit, link, problems) : NO_LINK_PAGE
+  }
   if (link.account === undefined) return createAndOpen(visit, refuse, link)
   const password = visit.form.get('password') ?? ''
   const changed = await visit.accounts.changePassword(link.account, password, 'console', visit.left, link)
-  return changed instanceof Problem ? refuse(changed) : openAs(visit, changed, HOME)
+  return changed instanceof Problem ? refuse([changed]) : openAs(visit, changed, HOME)
 }

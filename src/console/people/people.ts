@@ -1,13 +1,13 @@
 // The pages of people, for managers: who has an account, invitations, roles, links for a new password, and removal.
 import { NoAccount } from '../../accounts/account-problems.ts'
-import { ROLE_WORDS, roleWords } from '../../accounts/accounts.ts'
+import { type Invited, ROLE_WORDS, roleWords } from '../../accounts/accounts.ts'
 import { FieldProblem } from '../../contract/errors.ts'
 import { BASE_PATH } from '../../contract/operations.ts'
 import type { Account, Role } from '../../store/account-store.ts'
-import { isPerson, type Link, LINK_DAYS } from '../../store/people-store.ts'
-import { html, type Html, isolated } from '../../http/html/html.ts'
+import { isPerson, type Link, LINK_DAYS, nameOf } from '../../store/people-store.ts'
+import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
 import { about, formPage } from '../every-page/form-page.ts'
-import { choice, form, hidden, type Problems, problemSummary, secretField } from '../every-page/forms.ts'
+import { choice, field, form, hidden, type Problems, problemSummary, secretField } from '../every-page/forms.ts'
 import { linkAddress } from './link.ts'
 import { forManagers } from '../every-page/managers.ts'
 import { paging } from '../every-page/paging.ts'
@@ -25,7 +25,8 @@ const withPerson = about(async ({ store }, id) => {
 
 export const peopleRoutes: readonly ConsoleRoute[] = [
   forManagers('GET', '/people', (visit) => peoplePage(visit)),
-  forManagers('POST', '/people', (visit) => newLinkPage(visit)),
+  forManagers('GET', '/people/new', (visit) => invitePage(visit)),
+  forManagers('POST', '/people/new', invite, { keepsTyped: true }),
   forManagers('POST', '/people/links/{hash}', withdraw),
   forManagers('GET', '/people/{id}', withPerson(personPage)),
   forManagers('POST', '/people/{id}', withPerson(changeRole)),
@@ -45,15 +46,16 @@ async function peoplePage(visit: MemberVisit, problems: Problems = []): Promise<
     section: 'people',
     ...(problems.length > 0 && { status: 409 }),
     body: html`<div class="page-head"><h1>People</h1><div class="head-actions"><a class="button" href="/people/keys">All keys</a>
-        ${form(visit, { action: '/people', submit: 'Invite somebody' })}</div></div>
+        <a class="button primary" href="/people/new">Invite a person</a></div></div>
       ${problemSummary(problems)}
       ${query.has('removed') && html`<p class="notice good" role="status">The account was removed, with its keys.</p>`}
-      ${query.has('withdrawn') && html`<p class="notice good" role="status">The link was withdrawn: it does not work any more.</p>`}
+      ${query.has('withdrawn') && html`<p class="notice good" role="status">Cancelled: the link does not work any more.</p>`}
       <table class="table keys">
         <caption class="visually-hidden">People, newest first</caption>
-        <thead><tr><th scope="col">Email address</th><th scope="col">Role</th><th scope="col">Since</th><th scope="col">Last seen</th></tr></thead>
+        <thead><tr><th scope="col">Name</th><th scope="col">Role</th><th scope="col">Since</th><th scope="col">Last seen</th></tr></thead>
         <tbody>${people.map(
-          (person) => html`<tr><th scope="row"><a href="/people/${person.id}">${isolated(person.email)}</a></th>
+          (person) => html`<tr><th scope="row"><a href="/people/${person.id}">${isolated(nameOf(person))}</a>
+              ${person.name !== undefined && html`<div class="quiet-text">${isolated(person.email)}</div>`}</th>
             <td data-label="Role">${roleWords(person)}</td><td data-label="Since">${day(person.createdAt)}</td>
             <td data-label="Last seen">${person.lastSeenAt === 0 ? 'Never' : minute(person.lastSeenAt)}</td></tr>`,
         )}</tbody>
@@ -65,18 +67,20 @@ async function peoplePage(visit: MemberVisit, problems: Problems = []): Promise<
 /** Shows no link, only its hash: nobody can read it again. */
 async function unusedLinks(visit: MemberVisit): Promise<Html | false> {
   const links = await visit.store.accounts.links(visit.now, LINKS_SHOWN)
-  const row = ({ hash, maker, account, expiresAt }: Link) => {
-    const kind = account === undefined ? html`Invitation` : html`New password for ${isolated(account.email)}`
-    const submit = html`<button class="button quiet danger-outline">Withdraw<span class="visually-hidden"> ${kind}, made by ${maker}</span></button>`
-    return html`<tr><th scope="row">${kind}</th><td data-label="Made by">${isolated(maker)}</td>
+  const row = ({ hash, madeBy, account, name, role, expiresAt }: Link) => {
+    const invited = html`Invitation${name && html` for ${isolated(name)}`}${role && ` (${roleWords({ role })})`}`
+    const kind = account === undefined ? invited : html`New password for ${isolated(nameOf(account))}`
+    const words = account === undefined ? 'Cancel invitation' : 'Cancel link'
+    const submit = html`<button class="button quiet danger-outline">${words}<span class="visually-hidden">: ${kind}, made by ${madeBy}</span></button>`
+    return html`<tr><th scope="row">${kind}</th><td data-label="Made by">${isolated(madeBy)}</td>
       <td data-label="Until">${localDay(expiresAt)}</td><td class="key-actions">${form(visit, { action: `/people/links/${hash}`, submit })}</td></tr>`
   }
   return (
     links.length > 0 &&
-    html`<section aria-labelledby="links"><h2 id="links">Unused links</h2>
+    html`<section aria-labelledby="links"><h2 id="links">Not used yet</h2>
       <table class="table keys">
         <caption class="visually-hidden">Links that nobody has used, newest first</caption>
-        <thead><tr><th scope="col">For</th><th scope="col">Made by</th><th scope="col">Works until</th>
+        <thead><tr><th scope="col">Link</th><th scope="col">Made by</th><th scope="col">Works until</th>
           <th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
         <tbody>${links.map(row)}</tbody>
       </table>
@@ -103,24 +107,26 @@ async function gonePage(visit: MemberVisit): Promise<Outcome> {
 const ROLE_HINT =
   'Managers invite and remove people, and remove animals. Keys of a member who becomes one without keys are revoked at once, for good.'
 
+const NO_SUCH_ROLE = new FieldProblem('role', 'Choose one of the listed roles')
+
 function personPage(visit: MemberVisit, person: Account, problems: Problems = []): HtmlPage {
   // A role of a newer program can be kept.
   const options = Object.entries({ ...ROLE_WORDS, [person.role]: roleWords(person) })
   const role = choice({ name: 'role', label: 'Role', value: person.role, options, hint: ROLE_HINT, problems })
   return {
-    title: person.email,
+    title: withVisibleControls(nameOf(person)),
     section: 'people',
     ...(problems.length > 0 && { status: 409 }),
     body: html`<div class="narrow"><p class="back"><a href="/people">← People</a></p>
-      <h1>${isolated(person.email)}</h1>
+      <h1>${isolated(nameOf(person))}</h1>
       ${visit.query.has('changed') && html`<p class="notice good" role="status">Saved.</p>`}
       ${problemSummary(problems)}
-      <p class="lead">Account created on ${day(person.createdAt)}.</p>
+      <p class="lead">${person.name !== undefined && html`${isolated(person.email)}. `}Account created on ${day(person.createdAt)}.</p>
       ${form(visit, { action: `/people/${person.id}`, submit: 'Save', fields: html`${hidden('email', person.email)}${hidden('shown', person.role)}${role}` })}
       ${
         person.id !== visit.who.account.id &&
         html`<h2>Forgotten password</h2>
-          <p>You pass the link on yourself. All sessions of the account end when it is used.</p>
+          <p>You send the link yourself. When it is used, they are signed out everywhere.</p>
           ${form(visit, { action: `/people/${person.id}/link`, submit: html`<button class="button">Make a link for a new password</button>`, fields: hidden('email', person.email) })}`
       }
       <h2>Removal</h2>
@@ -140,7 +146,7 @@ async function changeRole(visit: MemberVisit, person: Account): Promise<Outcome>
   const problem =
     Object.hasOwn(ROLE_WORDS, role) || role === person.role
       ? await visit.accounts.setRole(asShown(visit, person), role, 'console', account)
-      : new FieldProblem('role', 'Choose one of the listed roles')
+      : NO_SUCH_ROLE
   if (problem !== undefined)
     return personPage(visit, (await visit.store.accounts.accountById(person.id)) ?? person, [problem])
   const said = role === visit.form.get('shown') ? '' : '?changed=yes'
@@ -153,11 +159,12 @@ function confirmPage(visit: MemberVisit, person: Account, problems: Problems = [
   if (person.id === visit.who.account.id) return { redirect: '/account/delete' }
   return formPage(visit, {
     title: 'Remove an account',
-    heading: html`Remove ${isolated(person.email)}?`,
+    heading: html`Remove ${isolated(nameOf(person))}?`,
     section: 'people',
     problems,
     refusedAs: 409,
-    above: html`<p>${roleWords(person)}. Their keys and sessions end at once, for good. What they did stays in the histories, by “A deleted account”.</p>`,
+    above: html`<p>${roleWords(person)}. Their keys and sessions end at once, for good. What they did stays in the history, by
+      “${person.name === undefined ? 'A deleted account' : html`${isolated(person.name)} (left)`}”.</p>`,
     action: `/people/${person.id}/remove`,
     submit: 'Remove account',
     danger: true,
@@ -173,20 +180,42 @@ async function remove(visit: MemberVisit, person: Account): Promise<Outcome> {
   return problem === undefined ? { redirect: '/people?removed=yes' } : confirmPage(visit, person, [problem])
 }
 
-/** Answers the form itself, without a redirect, so that no address, reload or cache can show the link again. */
-async function newLinkPage(visit: MemberVisit, person?: Account): Promise<Outcome> {
-  const token = await visit.accounts.makeLink(visit.who.account, person)
+function invitePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
+  const typed = (name: string) => visit.form.get(name) ?? ''
+  const options = Object.entries(ROLE_WORDS)
+  return formPage(visit, {
+    title: 'Invite a person',
+    section: 'people',
+    problems,
+    action: '/people/new',
+    submit: 'Make the link',
+    cancel: '/people',
+    fields: html`${field({ name: 'name', label: 'Name', hint: 'They can correct it.', value: typed('name'), problems, focus: true })}
+      ${choice({ name: 'role', label: 'Role', hint: ROLE_HINT, value: typed('role') || 'member', options, problems })}`,
+  })
+}
+
+async function invite(visit: MemberVisit): Promise<Outcome> {
+  const [name, role] = [visit.form.get('name')?.trim() ?? '', visit.form.get('role') as Role]
+  const problem = Object.hasOwn(ROLE_WORDS, role) ? await visit.accounts.newNameProblem(name) : NO_SUCH_ROLE
+  return problem === undefined ? newLinkPage(visit, { name, role }) : invitePage(visit, [problem])
+}
+
+/** Answers the form itself, without a redirect, so that no address or cache can show the link again. */
+async function newLinkPage(visit: MemberVisit, to: Account | Invited): Promise<Outcome> {
+  const token = await visit.accounts.makeLink(visit.who.account, to)
   // A colleague has removed the person, or has made the visitor a member, or the person is the visitor.
   if (token === undefined) return { redirect: '/people' }
   const console = baseAddress(visit).slice(0, -BASE_PATH.length)
+  const [title, name] = 'email' in to ? ['New password', nameOf(to)] : ['Invitation link', to.name]
   return {
-    title: person === undefined ? 'Invitation' : 'Link for a new password',
+    title,
     section: 'people',
-    body: html`<h1>A link for ${person === undefined ? 'somebody' : isolated(person.email)}</h1>
-      <p class="notice good" role="status">It is shown only once, works once, and for ${LINK_DAYS} days. Pass it on yourself, over a way
-      that only the recipient reads: whoever opens it can ${person === undefined ? 'create an account' : 'set the password'}.</p>
+    body: html`<h1>${title} for ${isolated(name)}</h1>
+      <p class="notice good" role="status"><strong>Send it privately</strong>: whoever opens the link first can use it. It is shown only here,
+      works once, and for ${LINK_DAYS} days.</p>
       ${secretField('Link', console + linkAddress(token))}
       ${console.includes('//HOST') && html`<p>Replace <code>HOST</code> by the name in the address bar of this page.</p>`}
-      <p class="actions"><a class="button primary" href="/people">I’ve passed it on</a></p>`,
+      <p class="actions"><a class="button primary" href="/people">Done</a></p>`,
   }
 }

@@ -3,7 +3,7 @@
 import { EmailTaken, isTooLongToSignIn } from '../../accounts/account-problems.ts'
 import { PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
 import { TooManyTries, type Trier } from '../../accounts/throttle.ts'
-import { FieldProblem, Problem } from '../../contract/errors.ts'
+import { FieldProblem, type InvalidFields, Problem } from '../../contract/errors.ts'
 import type { Account } from '../../store/account-store.ts'
 import type { Link } from '../../store/people-store.ts'
 import { formPage } from '../every-page/form-page.ts'
@@ -34,7 +34,7 @@ export const NEW_PASSWORD = { name: 'password', type: 'password', autocomplete: 
 export const SIGN_UP_HINT = `At least ${PASSWORD_MIN_LENGTH} characters; a few words work well. No other rules.`
 
 /** Returns the page to open after the sign-in or sign-up, which the address or the form names. */
-function nextOf(visit: Visit): string {
+export function nextOf(visit: Visit): string {
   return safeNext(visit.form.get('next') ?? visit.query.get('next'), visit)
 }
 
@@ -72,7 +72,7 @@ function emailField(visit: Visit, problems: Problems, hint?: string): Html {
     value,
     problems,
     hint,
-    focus: true,
+    focus: hint === undefined,
   })
 }
 
@@ -123,12 +123,18 @@ export async function checkPassword(
   return wrong
 }
 
-/** Starts a session and opens a page; asks to sign in again if the password was changed after it was verified. */
+/**
+ * Starts a session and opens a page, if not its own after it has asked for the name of who has none; asks to sign in again if the password
+ * was changed after it was verified.
+ */
 export async function openAs({ sessions, address, token }: Visit, account: Account, page: string): Promise<Outcome> {
   // Ends the session of the person who used this browser before.
   if (token !== undefined) await sessions.end(token, address)
   const session = await sessions.start(account, address)
-  return session === undefined ? toSignIn(page) : { redirect: signAgain(page, token, session), session }
+  if (session === undefined) return toSignIn(page)
+  const opened = signAgain(page, token, session)
+  const isAsked = account.name === undefined && !page.startsWith('/account')
+  return { redirect: isAsked ? `/account/name?next=${encodeURIComponent(opened)}` : opened, session }
 }
 
 /** Asks to sign in, and opens the page `next` after that. */
@@ -154,9 +160,19 @@ function signUpPage(visit: Visit, problems: Problems = []): HtmlPage {
   })
 }
 
-export function signUpFields(visit: Visit, problems: Problems): Html {
-  return html`${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
-    ${field({ ...NEW_PASSWORD, label: 'Password', hint: SIGN_UP_HINT, problems })}`
+/** `invited` is the name that the manager has given. A password stays, unless it is what was wrong: the answer to a form is in no cache. */
+export function signUpFields(visit: Visit, problems: Problems, invited = ''): Html {
+  const isPasswordWrong = problems.some(({ field: name }) => name === NEW_PASSWORD.name)
+  const value = isPasswordWrong ? '' : (visit.form.get(NEW_PASSWORD.name) ?? '')
+  return html`${nameField(visit, problems, invited)}
+    ${emailField(visit, problems, 'You sign in with it. No mail is sent.')}
+    ${field({ ...NEW_PASSWORD, label: 'Password', hint: SIGN_UP_HINT, problems, value })}`
+}
+
+export function nameField(visit: Visit, problems: Problems, start = ''): Html {
+  const value = visit.form.get('name') ?? start
+  const hint = 'Colleagues see it beside what you do.'
+  return field({ name: 'name', label: 'Your name', hint, autocomplete: 'name', value, problems, focus: true })
 }
 
 /** Names no command: a visitor who runs one elsewhere would create another store. */
@@ -168,30 +184,32 @@ const CLOSED_PAGE = problemPage(
 )
 
 function signUp(visit: Visit): Outcome | Promise<Outcome> {
-  return visit.signup === 'closed' ? CLOSED_PAGE : createAndOpen(visit, (problem) => signUpPage(visit, [problem]))
+  return visit.signup === 'closed' ? CLOSED_PAGE : createAndOpen(visit, (problems) => signUpPage(visit, problems))
 }
 
 /** Creates the account that the form describes, and signs in to it. */
 export async function createAndOpen(
   visit: Visit,
-  refuse: (problem: FieldProblem) => Outcome,
+  refuse: (problems: Problems) => Outcome | Promise<Outcome>,
   link?: Link,
 ): Promise<Outcome> {
   const { accounts, throttles, left } = visit
   const trier = { signUp: visit.address }
   const waitMs = throttles.takeTry(trier)
   if (waitMs > 0) return tooManyTriesPage(new TooManyTries('Too many accounts were created from your address.', waitMs))
-  const [email, password] = [visit.form.get('email')?.trim() ?? '', visit.form.get('password') ?? '']
-  let created: Account | FieldProblem | undefined
+  const [name = '', email = ''] = ['name', 'email'].map((each) => visit.form.get(each)?.trim())
+  const password = visit.form.get('password') ?? ''
+  let created: Account | InvalidFields | undefined
   try {
-    created = await accounts.create(email, password, 'console', left, visit.atHome, link)
+    created = await accounts.create(email, password, 'console', { name, signal: left, isTrusted: visit.atHome, link })
   } finally {
     if (created === undefined || created instanceof Problem) throttles.cancelTry(trier)
   }
   if (!(created instanceof Problem)) return openAs(visit, created, nextOf(visit))
   // If the form was sent twice, the second request signs in to the account that the first one created.
-  const existing = created instanceof EmailTaken ? await checkPassword(visit, email, password) : created
+  const isTaken = created.problems.some((problem) => problem instanceof EmailTaken)
+  const existing = isTaken ? await checkPassword(visit, email, password) : created
   if (existing instanceof TooManyTries) return tooManyTriesPage(existing)
-  if (existing instanceof Problem) return refuse(created)
+  if (existing instanceof Problem) return refuse(created.problems)
   return openAs(visit, existing, nextOf(visit))
 }

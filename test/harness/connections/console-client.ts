@@ -8,7 +8,7 @@ import type { FieldName } from '../../../src/contract/pets.ts'
 import { makeAccount, PASSWORD, type Petstore } from '../harness.ts'
 
 /** The addresses that show no page, or one that needs a link or a manager. */
-const OTHERS = new Set(['/account/password', '/sign-out', '/link', '/people', '/people/keys'])
+const OTHERS = new Set(['/account/password', '/sign-out', '/link', '/people', '/people/new', '/people/keys'])
 const pagesFor = (whom: 'public' | 'session') =>
   ROUTES.flatMap(({ method, access, path }) =>
     method === 'GET' && access === whom && !/[{.]/.test(path) && !OTHERS.has(path) ? [path] : [],
@@ -90,9 +90,11 @@ export class ConsoleClient {
     return { ...hiddenIn(own), ...(name !== undefined && { [name]: value! }) }
   }
 
-  /** `page` is the address of the form, if another page has led to it. */
+  /** Presses Later where a name is asked for. `page` is the address of the form, if another page has led to it. */
   async signIn(email: string, password: string, page = '/sign-in'): Promise<Answered> {
-    return this.submit(page, '/sign-in', { email, password })
+    const answer = await this.submit(page, '/sign-in', { email, password })
+    const [, next] = answer.location?.split('/account/name?next=') ?? []
+    return next === undefined ? answer : { ...answer, location: decodeURIComponent(next) }
   }
 
   /** Generates a key on the page of keys; resolves with the page that shows it, and its secret. */
