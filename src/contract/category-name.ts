@@ -55,6 +55,12 @@ export class CategoryNames {
     return int64FromText(text.trim()) ?? this.#numbers.get(foldTyped(text))
   }
 
+  /** Returns the numbers whose names have the text, in the order of the names. */
+  matching(text: string): bigint[] {
+    const sought = foldTyped(text)
+    return Array.from(this.#numbers).flatMap(([key, number]) => (key.includes(sought) ? [number] : []))
+  }
+
   /** Says that no category has this name, and which one has nearly it. */
   unknown(name: string): string {
     const shown = (folded: string) => this.words(this.#numbers.get(folded)!)

@@ -56,6 +56,7 @@ export interface AuditEvent {
     | 'key.revoked'
     | 'category.added'
     | 'category.renamed'
+    | 'category.removed'
     | PetAction
     | 'session.started'
     | 'session.refused'

@@ -7,7 +7,7 @@ import { CATEGORIES_A_DAY, CATEGORIES_MOST } from '../contract/limits.ts'
 import { inSlices } from '../timing.ts'
 import type { AuditEvent, Author } from './account-store.ts'
 import { byAction } from './security-log.ts'
-import { eventStatement, type Row, type Sql } from './sql.ts'
+import { changeWithEvent, eventStatement, type Row, type Sql } from './sql.ts'
 
 /** Names are compared by `foldName`. */
 export interface CategoryStore {
@@ -22,6 +22,11 @@ export interface CategoryStore {
     former: string | undefined,
     event: AuditEvent,
   ): Promise<Category | 'full' | number | undefined>
+  /**
+   * Removes the name of a number that no animal has, if it is still that of `category`, and adds the audit event in the same transaction.
+   * Resolves with whether it did. An animal that gets the number in the same moment keeps it: it has no name then.
+   */
+  remove(category: Category, event: AuditEvent): Promise<boolean>
   /** Resolves with the categories whose names were removed: only the same name gets such a number again. */
   removed(): Promise<Category[]>
   /** Resolves with all names: there are at most `CATEGORIES_MOST`. */
@@ -66,6 +71,16 @@ export function categoryStore(sql: Sql): CategoryStore {
         return undefined
       })
     },
+
+    remove: ({ number, name }, event) =>
+      sql.transaction(function* () {
+        yield* sql.oneByOne
+        // By status, so that PostgreSQL reads an index: it has this order.
+        const used = yield ['SELECT id FROM pets WHERE category_id = $1 ORDER BY status LIMIT 1', number]
+        if (used.count > 0) return false
+        const write = 'UPDATE categories SET removed_at = $1 WHERE number = $2 AND name = $3 AND removed_at IS NULL'
+        return yield* changeWithEvent(event, [write, event.at, number, name])
+      }),
 
     removed: async () =>
       (await sql.read('SELECT number, name FROM categories WHERE removed_at IS NOT NULL')).map(categoryOf),

@@ -243,10 +243,10 @@ export interface PetStore {
   search(query: PetSearch): Promise<FoundPets>
 
   /**
-   * Counts the animals of each status, or those in a category, each up to `COUNTED_MOST` and one more. What other processes have changed
+   * Counts the animals of each status, or those in a category, each up to `most` (`COUNTED_MOST`) and one more. What other processes have changed
    * may count a few seconds later.
    */
-  countByStatus(categoryId?: bigint): Promise<PetCounts>
+  countByStatus(categoryId?: bigint, most?: number): Promise<PetCounts>
 
   /** Removes a batch of the idempotency records made before `before`; resolves with how many, 0 when none is left. */
   purgeIdempotencyRecords(before: number): Promise<number>

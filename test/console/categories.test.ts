@@ -6,7 +6,7 @@ import type { Category } from '../../src/contract/category-name.ts'
 import { COUNTED_MOST } from '../../src/store/pet-counts.ts'
 import { kindOf } from '../../src/store/records.ts'
 import { ENGINES } from '../harness/databases/engines.ts'
-import { hiddenIn, problemsIn, signedIn, signedInAs } from '../harness/connections/console-client.ts'
+import { hiddenIn, problemsIn, signedIn, signedInAs, signedInManager } from '../harness/connections/console-client.ts'
 import { describeService, PASSWORD, type Petstore, startPetstore } from '../harness/harness.ts'
 import { event } from '../harness/databases/sample-rows.ts'
 
@@ -143,6 +143,40 @@ describeService('Categories in the console', (service) => {
     assert.ok((await client.get(page)).body.includes('Category: 99 → </bdi><bdi>&quot;Ducks&quot;<'))
   })
 
+  it('without animals are removed by managers, who can add them again; what changed meanwhile is kept, and they are found by their names', async () => {
+    const member = await signedInAs(service(), 'not-a-manager@example.com')
+    const manager = await signedInManager(service())
+    await nameAll(service(), [
+      { number: 80n, name: '<Yaks>' },
+      { number: 81n, name: 'Zebus & yaks' },
+    ])
+    await addPet('Used', 81n)
+    const page = '/categories?q=YAKS'
+    const { body } = await manager.get(page)
+    assert.deepEqual(
+      [...body.matchAll(/<th scope="row"><a [^>]*><bdi>([^<]*)</g)].map(([, name]) => name),
+      ['&lt;Yaks&gt;', 'Zebus &amp; yaks'],
+    )
+    assert.equal(body.split('>Remove<').length, 2, 'the one without animals')
+    assert.doesNotMatch((await member.get(page)).body, />Remove</)
+    const [path, fields] = ['/categories/80/remove', await manager.hiddenFields(page, '/categories/80/remove')]
+    for (const _ of ['first', 'sent twice']) {
+      const { location } = await manager.post(path, fields)
+      assert.match((await manager.get(location!)).body, /role="status">Removed: <bdi>&lt;Yaks&gt;</)
+    }
+    const { action, subject } = (await newestEvent())!
+    assert.deepEqual([action, subject], ['category.removed', '<Yaks> (80)'])
+    assert.match(
+      problemsIn((await member.fillIn(NEW, { name: 'Goats', number: '80' })).body).join(),
+      /There is <Yaks> \(80\) already/,
+    )
+    assert.equal((await member.fillIn(NEW, { name: '<yaks>', number: '' })).location, '/categories?saved=80')
+    await addPet('Late', 80n)
+    const kept = await manager.post(path, { ...fields, shown: '<yaks>' })
+    assert.match((await manager.get(kept.location!)).body, /Nothing was removed:<\/strong> <bdi>&lt;yaks&gt;</)
+    assert.match((await manager.get('/categories?q=axolotl')).body, /No category matches/)
+  })
+
   it('restrict the list, its pages, steps, search and download to one of them', async () => {
     const client = await signedIn(service())
     await nameAll(service(), [{ number: 50n, name: 'Geckos' }])
@@ -191,7 +225,7 @@ for (const engine of ENGINES)
       const animal = { name: 'Rex', categoryId: 1n, status: 'sold' } as const
       await petstore.store.pets.createMany(Array.from({ length: COUNTED_MOST + 1 }, () => animal))
       const client = await signedIn(petstore)
-      assert.match((await client.get('/categories')).body, /Kind 0000<.*?data-label="Animals">10,000\+</s)
+      assert.match((await client.get('/categories')).body, /Kind 0000<.*?data-label="Animals">1,000\+<.*1–50 of 1,000/s)
       assert.match((await client.get('/animals?category=1')).body, /Sold<\/span> <span class="segment-count">10,000\+</)
       const seen: string[] = []
       for (let path: string | undefined = '/categories'; path !== undefined;) {

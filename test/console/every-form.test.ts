@@ -55,6 +55,7 @@ describeOnSqlite('Every form of the console', (service) => {
     const created = await store.pets.create({ ...samplePet, status: 'available' })
     assert.ok(created.outcome === 'created')
     await store.categories.save({ number: 3n, name: 'Cats' }, undefined, event(account.id))
+    await store.categories.save({ number: 4n, name: 'Without animals' }, undefined, event(account.id))
     await manager.fillIn('/animals/new', { name: 'Added', categoryId: '3' })
     const [added] = await store.pets.list({ limit: 1 })
     const person = await makeAccount(service(), 'person@example.com')

@@ -62,6 +62,7 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
   ],
   managers: [
     'GET /animals/{id}/remove',
+    'POST /categories/{number}/remove',
     'GET /people',
     'GET /people/new',
     'POST /people/new',

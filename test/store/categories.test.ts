@@ -98,6 +98,32 @@ for (const engine of ENGINES) {
       assert.equal(await store.categories.save({ number: 512n, name: 'Late' }, undefined, later), undefined)
     })
 
+    it('lose their name only while no animal has them; their number goes to no other name, and back to the same one', async () => {
+      const { categories } = store
+      const [bats, other] = [
+        { number: 90n, name: 'Bats' },
+        { number: 90n, name: 'Other bats' },
+      ]
+      const removed = event('acct_remover', 'category.removed')
+      const remove = (category: Category) => categories.remove(category, removed)
+      await categories.save(bats, undefined, added('acct_1'))
+      assert.equal(await remove(other), false, 'renamed meanwhile')
+      await store.pets.createMany(pets(1, 90n, 'sold'))
+      assert.equal(await remove(bats), false)
+      const [animal] = await store.pets.list({ categoryId: 90n, limit: 1 })
+      await store.pets.remove(animal!.id, animal!, event('acct_1', 'pet.removed'))
+      // At once with the other instances: one of them removes it.
+      await withStore(database.url, async (elsewhere) => {
+        const done = await Promise.all([remove(bats), elsewhere.categories.remove(bats, removed)])
+        assert.deepEqual(done.toSorted(), [false, true])
+      })
+      assert.equal((await store.accounts.auditTrail('acct_remover', 9)).length, 1)
+      assert.equal((await categories.names()).names.has(90n), false)
+      assert.deepEqual(await categories.save(other, undefined, added('acct_1')), bats)
+      assert.equal(await categories.save({ ...bats, name: 'BATS' }, undefined, added('acct_1')), undefined)
+      assert.equal((await categories.names()).words(90n), 'BATS')
+    })
+
     it('are prepared once for all who read them, until one of them changes, also by another instance', async () => {
       const other = await openStore(readConfig({ database: database.url }, {}).database)
       const first = await store.categories.names()

@@ -62,6 +62,7 @@ const PETS: Record<keyof PetStore, Case> = {
 
 const CATEGORIES: Record<keyof CategoryStore, Case> = {
   save: writes((store) => store.categories.save({ number: 3n, name: 'Felines' }, 'Cats', event)),
+  remove: writes((store) => store.categories.remove({ number: 3n, name: 'Cats' }, event)),
   removed: reads((store) => store.categories.removed()),
   names: reads((store) => store.categories.names()),
 }

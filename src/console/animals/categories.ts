@@ -1,17 +1,27 @@
-// The pages of categories: list them with how many animals each has, add one, rename one. The numbers never change.
+// The pages of categories: find and list them with how many animals each has, add, rename and remove one. The numbers never change.
 import { type Category, categoryNameProblem } from '../../contract/category-name.ts'
 import { FieldProblem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { addCategory } from '../../store/category-store.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
-import { listAddress } from './animal-addresses.ts'
+import { listAddress, ROWS, withQuery } from './animal-addresses.ts'
 import { authorOf } from './animal-history.ts'
 import { countOf } from './animal-list.ts'
 import { countWords } from './animal-toolbar.ts'
 import { about, formPage } from '../every-page/form-page.ts'
-import { field, hidden, type Problems } from '../every-page/forms.ts'
+import { buttonForm, field, hidden, type Problems, readNotice, signNotice } from '../every-page/forms.ts'
+import { forManagers } from '../every-page/managers.ts'
 import { paging } from '../every-page/paging.ts'
-import { type ConsoleRoute, forMembers, type HtmlPage, type MemberVisit, type Outcome } from '../every-page/visit.ts'
+import { notFoundPage } from '../every-page/problem-pages.ts'
+import { count } from '../every-page/times.ts'
+import {
+  type ConsoleRoute,
+  forMembers,
+  type HtmlPage,
+  isManager,
+  type MemberVisit,
+  type Outcome,
+} from '../every-page/visit.ts'
 
 const withCategory = about(({ categories }, digits): Category | undefined => {
   const number = int64FromText(digits)
@@ -25,46 +35,70 @@ export const categoryRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/categories/new', add, { keepsTyped: true }),
   forMembers('GET', '/categories/{number}', withCategory(categoryPage)),
   forMembers('POST', '/categories/{number}', withCategory(rename), { keepsTyped: true }),
+  forManagers('POST', '/categories/{number}/remove', remove),
 ]
 
-const SHOWN = 20
+/** Where counting the animals of a category stops. */
+const COUNTED = 1000
 
-async function listPage({ store, query, categories }: MemberVisit): Promise<HtmlPage> {
-  const [after, saved] = ['after', 'saved'].map((name) => int64FromText(query.get(name) ?? ''))
-  const all = [...categories.names]
-  const start = all.findIndex(([number]) => number === after) + 1
-  const shown = all.slice(start, start + SHOWN)
-  const rows = await Promise.all(
-    shown.map(async ([number, name]) =>
-      row(number, name, countOf(await store.pets.countByStatus(number), {})!, number === saved),
-    ),
-  )
+async function listPage(visit: MemberVisit): Promise<HtmlPage> {
+  const { store, query, categories } = visit
+  const [after, saved, kept] = ['after', 'saved', 'kept'].map((name) => int64FromText(query.get(name) ?? ''))
+  const [q, removed] = [query.get('q')?.trim() ?? '', readNotice(visit, ['removed'])?.removed]
+  const all = categories.matching(q)
+  const start = all.findIndex((number) => number === after) + 1
+  const shown = all.slice(start, start + ROWS)
+  const counts = await Promise.all(shown.map((number) => store.pets.countByStatus(number, COUNTED)))
+  const rows = shown.map((number, nth) => row(visit, number, countOf(counts[nth]!, {})!, number === saved))
   const pages = {
-    first: start > 0 ? '/categories' : undefined,
-    next: start + SHOWN < all.length ? `/categories?after=${shown.at(-1)![0]}` : undefined,
+    first: start > 0 ? withQuery('/categories', { q }) : undefined,
+    next: start + ROWS < all.length ? withQuery('/categories', { q, after: String(shown.at(-1)) }) : undefined,
   }
+  const range = all.length > ROWS ? `${start + 1}–${start + shown.length} of ${count(all.length)}` : undefined
   return {
     title: 'Categories',
     section: 'categories',
     body: html`<div class="page-head"><h1>Categories</h1><a class="button primary" href="/categories/new">Add a category</a></div>
       ${saved !== undefined && html`<p class="notice good" role="status">Saved: ${isolated(categories.words(saved))}.</p>`}
+      ${removed && html`<p class="notice good" role="status">Removed: ${isolated(removed)}. If you add this name again, it gets its number back.</p>`}
+      ${kept !== undefined && html`<p class="notice warn" role="alert"><strong>Nothing was removed:</strong> ${isolated(categories.words(kept))} has animals, or another name by now.</p>`}
+      <form class="search" method="get" action="/categories" role="search">
+        <input name="q" type="search" value="${q}" aria-label="Find a category" placeholder="Name" autocomplete="off" dir="auto"><button class="button">Find</button></form>
       ${
         rows.length === 0
-          ? emptyState('No category has a name yet', 'Animals show the number of their category until it has one.')
+          ? q === ''
+            ? emptyState('No category has a name yet', 'Animals show the number of their category until it has one.')
+            : emptyState('No category matches', html`<a href="/categories">Show all categories</a>`)
           : html`<table class="table animals">
         <caption class="visually-hidden">Categories, by name</caption>
         <thead><tr><th scope="col">Name</th><th scope="col" class="number">Number</th><th scope="col" class="number">Animals</th>
           <th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
-        <tbody>${rows}</tbody></table>${paging(pages)}`
+        <tbody>${rows}</tbody></table>${paging(pages, range)}`
       }`,
   }
 }
 
-function row(number: bigint, name: string, animals: number, isFresh: boolean): Html {
+/** Managers remove a category that has no animals. */
+function row(visit: MemberVisit, number: bigint, animals: number, isFresh: boolean): Html {
+  const name = visit.categories.words(number)
+  const of = html`<span class="visually-hidden"> ${name}</span>`
+  const remove = html`${hidden('shown', name)}<button class="button quiet">Remove${of}</button>`
   return html`<tr ${isFresh && html`class="fresh"`}><th scope="row"><a href="${listAddress({ categoryId: number })}">${isolated(name)}</a></th>
     <td class="number" data-label="Number">${number}</td>
-    <td class="number" data-label="Animals">${countWords(animals)}</td>
-    <td class="step-cell"><a class="button quiet" href="/categories/${number}">Rename<span class="visually-hidden"> ${name}</span></a></td></tr>`
+    <td class="number" data-label="Animals">${countWords(animals, COUNTED)}</td>
+    <td class="step-cell">${animals === 0 && isManager(visit) && buttonForm(visit, `/categories/${number}/remove`, remove)} <a class="button quiet" href="/categories/${number}">Rename${of}</a></td></tr>`
+}
+
+/** Says that the category is removed also if it was before, as by a form that was sent twice. */
+async function remove(visit: MemberVisit): Promise<Outcome> {
+  const [number, name = ''] = [int64FromText(visit.call.parameters['number']!), visit.form.get('shown') ?? '']
+  if (number === undefined) return notFoundPage(visit)
+  const event = { ...authorOf(visit), action: 'category.removed', subject: `${name} (${number})` } as const
+  const isRemoved = await visit.store.categories.remove({ number, name }, event)
+  const isGone = isRemoved || !visit.categories.names.has(number)
+  return {
+    redirect: withQuery('/categories', isGone ? signNotice(visit, { removed: name }) : { kept: String(number) }),
+  }
 }
 
 /** Adds a category, or renames the given one. */
