@@ -1,12 +1,16 @@
 // The animals in the console: a page at a time, by status where asked, with the same checks as the API.
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { it } from 'node:test'
 import { ENGINES } from '../harness/databases/engines.ts'
 import { samplePet } from '../harness/databases/sample-pet.ts'
 import { CSV_COLUMNS, csvLine, DELIMITERS } from '../../src/contract/pet-csv.ts'
 import { encodeCursor } from '../../src/contract/list-query.ts'
+import { CATEGORIES_MOST } from '../../src/contract/limits.ts'
+import { kindOf } from '../../src/store/records.ts'
 import type { NewPet, PetStatus } from '../../src/contract/pets.ts'
-import { ConsoleClient, signedIn, unescaped } from '../harness/connections/console-client.ts'
+import { ConsoleClient, signedIn, signedInManager, unescaped } from '../harness/connections/console-client.ts'
 import { describeService, expectError, startPetstore } from '../harness/harness.ts'
 import { petstore as command } from '../harness/programs/in-process-command.ts'
 import { WORKERS } from '../harness/programs/with-workers.ts'
@@ -408,3 +412,34 @@ for (const engine of ENGINES)
       assert.equal(first, `\uFEFF${CSV_COLUMNS.join().replaceAll(',', delimiter)}`)
     }
   })
+
+it('The page of the list stays small with many categories, and so do the scripts of all pages', async () => {
+  await using petstore = await startPetstore()
+  const { store } = petstore
+  const client = await signedInManager(petstore)
+  const rows = (from: number, to: number) =>
+    Array.from({ length: to - from }, (_, nth) => `Category ${from + nth}`).map((name, nth) => ({
+      number: BigInt(from + nth),
+      name,
+      name_folded: name.toLowerCase(),
+      removed_at: null,
+    }))
+  const animals = (_: unknown, nth: number) => ({
+    name: `Animal ${nth}`,
+    categoryId: BigInt(nth % 60),
+    status: 'pending' as const,
+  })
+  await store.pets.createMany(Array.from({ length: 1000 }, animals), { at: Date.now(), by: petstore.account.id })
+  for (const [from, to, most] of [
+    [0, 60, 60_000],
+    [60, CATEGORIES_MOST, 75_000],
+  ] as const) {
+    await store.records.write(kindOf('categories'), rows(from, to))
+    const { body } = await client.get('/animals')
+    assert.equal(namesIn(body).length, 50)
+    assert.ok(Buffer.byteLength(body) <= most, `${Buffer.byteLength(body)} bytes with ${to} categories`)
+  }
+  const scripts = globSync('../../src/console/assets/*.js', { cwd: import.meta.dirname })
+  const sizes = scripts.map((file) => readFileSync(join(import.meta.dirname, file)).length)
+  assert.ok(sizes.reduce((sum, size) => sum + size) <= 16_384, String(sizes))
+})

@@ -11,6 +11,7 @@ import {
   signedInManager,
 } from '../harness/connections/console-client.ts'
 import { describeOnSqlite } from '../harness/harness.ts'
+import { event } from '../harness/databases/sample-rows.ts'
 
 const PATH = '/animals/many'
 const rex: NewPet = { name: 'Rex', categoryId: 3n, status: 'available' }
@@ -97,7 +98,12 @@ describeOnSqlite('Many animals at once', (service) => {
   it('of the whole page get another category without a script, and back', async () => {
     const ids = await addAll([{ categoryId: -4n }, { categoryId: 9n }])
     const client = await signedIn(service())
-    const { location } = await send(client, await tick(client, []), ['all', 'yes'], ['categoryId', '12'])
+    const { categories } = service().store
+    await categories.save({ number: 12n, name: 'Newts' }, undefined, event('acct_1', 'category.added'))
+    const { body } = await send(client, await tick(client, []), ['all', 'yes'], ['move', 'ask'])
+    assert.match(body, /<option value="12" >Newts<\/option>/)
+    const asked = [...body.split('<main')[1]!.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
+    const { location } = await client.postAll(PATH, [...asked.map((each) => each.slice(1)), ['categoryId', '12']])
     assert.deepEqual(await stored(ids, 'categoryId'), [12n, 12n])
     await undo(client, location!)
     assert.deepEqual(await stored(ids, 'categoryId'), [-4n, 9n])

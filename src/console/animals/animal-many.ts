@@ -9,7 +9,7 @@ import { fingerprintOf } from '../../store/idempotency.ts'
 import { keepingPosition, ROWS } from './animal-addresses.ts'
 import { authorOf, readHistory, removedPage } from './animal-history.ts'
 import { formPage } from '../every-page/form-page.ts'
-import { buttonForm, csrfField, hidden, optionList, readNotice, signNotice } from '../every-page/forms.ts'
+import { buttonForm, csrfField, hidden, choice, readNotice, signNotice } from '../every-page/forms.ts'
 import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
 import { badRequestPage, notFoundPage } from '../every-page/problem-pages.ts'
 import { counted, minute } from '../every-page/times.ts'
@@ -41,23 +41,35 @@ export const PICK_ALL = html`<label class="pick"><input type="checkbox" name="al
 
 /** Renders the bar that is shown while a row is ticked (console.css counts them). The Enter key presses its first button, which sends nothing. */
 export function manyBar(visit: MemberVisit): Html {
-  const { names } = visit.categories
-  const options = Array.from(
-    names.keys(),
-    (number) => [`${number}`, withVisibleControls(visit.categories.words(number))] as const,
-  )
   const button = (status: string, words: string) =>
     html`<button class="button" name="status" value="${status}">${words}</button>`
   return html`<form class="many" id="many" method="post" action="${keepingPosition(PATH, visit.query)}" autocomplete="off" aria-label="Ticked animals">
     ${csrfField(visit)}<button hidden formmethod="dialog"></button>
     ${PICK_ALL}<span class="ticked">selected</span> <button class="button ghost" type="reset">Clear</button>
     ${button('sold', 'Sell')} ${button('pending', 'Reserve')} ${button('available', 'Release')}
-    ${names.size > 0 && html`<span><select name="categoryId" aria-label="Category">${optionList(options, '')}</select> <button class="button">Change category</button></span>`}
+    ${visit.categories.names.size > 0 && html`<button class="button" name="move" value="ask" data-choose>Move to…</button>`}
     ${isManager(visit) && html`<details class="menu"><summary class="button ghost">…<span class="visually-hidden"> More</span></summary><div class="menu-box"><button class="button danger-outline" name="remove" value="ask">Remove…</button></div></details>`}</form>`
+}
+
+/** Asks for the category that the ticked animals get, where no script shows the menu of categories. */
+function askForCategory(visit: MemberVisit): HtmlPage {
+  const { categories, form: sent, query } = visit
+  const words = (number: bigint) => withVisibleControls(categories.words(number))
+  const options = Array.from(categories.names.keys(), (number) => [String(number), words(number)] as const)
+  const carried = [...sent].filter(([name]) => name !== 'csrf' && name !== 'move')
+  return formPage(visit, {
+    title: 'Move to another category',
+    section: 'animals',
+    action: keepingPosition(PATH, query),
+    submit: 'Move',
+    cancel: keepingPosition('/animals', query),
+    fields: html`${carried.map(([name, value]) => hidden(name, value))}${choice({ name: 'categoryId', label: 'Category', options, problems: [] })}`,
+  })
 }
 
 async function handle(visit: MemberVisit): Promise<Outcome> {
   const { form: sent } = visit
+  if (sent.has('move')) return askForCategory(visit)
   const ticked = new Set(sent.getAll('pick'))
   const tokens = sent.getAll('shown').map((token) => token.split('.', 2) as [digits: string, text: string])
   const chosen = new Map(tokens.filter(([digits]) => sent.has('all') || ticked.has(digits)))

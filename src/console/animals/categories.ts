@@ -82,16 +82,16 @@ async function listPage(visit: MemberVisit): Promise<HtmlPage> {
 function row(visit: MemberVisit, number: bigint, animals: number, isFresh: boolean): Html {
   const name = visit.categories.words(number)
   const of = html`<span class="visually-hidden"> ${name}</span>`
-  const remove = html`${hidden('shown', name)}<button class="button quiet">Remove${of}</button>`
+  const fields = html`${hidden('shown', name)}<button class="button quiet">Remove${of}</button>`
   return html`<tr ${isFresh && html`class="fresh"`}><th scope="row"><a href="${listAddress({ categoryId: number })}">${isolated(name)}</a></th>
     <td class="number" data-label="Number">${number}</td>
     <td class="number" data-label="Animals">${countWords(animals, COUNTED)}</td>
-    <td class="step-cell">${animals === 0 && isManager(visit) && buttonForm(visit, `/categories/${number}/remove`, remove)} <a class="button quiet" href="/categories/${number}">Rename${of}</a></td></tr>`
+    <td class="step-cell">${animals === 0 && isManager(visit) && buttonForm(visit, `/categories/${number}/remove`, fields)} <a class="button quiet" href="/categories/${number}">Rename${of}</a></td></tr>`
 }
 
 /** Says that the category is removed also if it was before, as by a form that was sent twice. */
 async function remove(visit: MemberVisit): Promise<Outcome> {
-  const [number, name = ''] = [int64FromText(visit.call.parameters['number']!), visit.form.get('shown') ?? '']
+  const [number, name] = [int64FromText(visit.call.parameters['number']!), visit.form.get('shown') ?? '']
   if (number === undefined) return notFoundPage(visit)
   const event = { ...authorOf(visit), action: 'category.removed', subject: `${name} (${number})` } as const
   const isRemoved = await visit.store.categories.remove({ number, name }, event)
