@@ -46,7 +46,7 @@ async function findBehind(sql: Database, tables: readonly string[] = TABLES): Pr
           FROM (SELECT pg_get_serial_sequence(${table}, 'id')::regclass AS s) AS named
           JOIN pg_class c ON c.oid = to_regclass(${table}) LEFT JOIN pg_sequence q ON q.seqrelid = s) AS sequence
         WHERE last < highest OR name IS NULL AND (${table} = 'pets' OR NOT EXISTS
-          (SELECT FROM pg_attrdef WHERE adrelid = to_regclass(${table}) AND pg_get_expr(adbin, adrelid) LIKE 'nextval(%'))`,
+          (SELECT 1 FROM pg_attrdef WHERE adrelid = to_regclass(${table}) AND pg_get_expr(adbin, adrelid) LIKE 'nextval(%'))`,
     ),
   )
   return found.flat()

@@ -132,8 +132,6 @@ export async function newPostgresDatabase(serverUrl: string, options = ''): Prom
 async function newDistributedDatabase(coordinator: string, nodes: readonly string[]): Promise<TestDatabase> {
   const database = await newClusterDatabase(coordinator, nodes)
   await migrate(database.url)
-  for (const trigger of ['pets_count_delete', 'pets_count_update', 'pets_rename'])
-    await askPostgres(database.url, `DROP TRIGGER ${trigger} ON pets`)
   await askPostgres(database.url, `SELECT create_distributed_table('pets', 'id', shard_count => ${2 * nodes.length})`)
   return database
 }
