@@ -141,10 +141,6 @@ export async function shapesOf(url: string, key: string): Promise<Shape[]> {
     page(`/animals?q=${filled('a+', 6000)}`, '/animals, a search of 6 KB'),
     page(`/animals?q=${filled(encodeURIComponent(LONG_SIGN), 12_000)}`, '/animals, a search of long signs'),
     page(`/animals?q=${filled(encodeURIComponent(MARKS), 12_000)}`, '/animals, a search of marks'),
-    page(
-      `/animals?did=changed&field=categoryId&to=1&many=${many(900, (at) => `${at + 1}.1_`)}`,
-      '/animals, a notice of 900',
-    ),
     ...[
       '/animals.csv',
       '/animals/new',

@@ -17,6 +17,7 @@ import { allKeysRoutes } from './developers/all-keys.ts'
 import { activityRoutes } from './developers/activity.ts'
 import { animalRoutes } from './animals/animal.ts'
 import { animalAddingRoutes } from './animals/animal-adding.ts'
+import { animalBatchesRoutes } from './animals/animal-batches.ts'
 import { animalFileRoutes } from './animals/animal-file.ts'
 import { animalManyRoutes } from './animals/animal-many.ts'
 import { animalsRoutes } from './animals/animals.ts'
@@ -59,6 +60,7 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...categoryChooserRoutes,
   ...recentChangesRoutes,
   ...animalAddingRoutes,
+  ...animalBatchesRoutes,
   ...animalManyRoutes,
   ...importRoutes,
   ...animalRoutes,

@@ -70,12 +70,14 @@ export interface AuditEvent {
   /** The animal of a `PetAction`, and what happened to it. */
   petId?: bigint
   data?: PetData
+  /** The change of many at once that it is a part of. */
+  batchId?: bigint
   /** An account that somebody else did this to: its log has the event too, with this detail, before that of who did it. */
   about?: { accountId: string; detail: string }
 }
 
-/** Who does something, when and from where. */
-export type Author = Pick<AuditEvent, 'at' | 'accountId' | 'via'>
+/** Who does something, when and from where, and in which batch. */
+export type Author = Pick<AuditEvent, 'at' | 'accountId' | 'via' | 'batchId'>
 
 /** An entry as it is read. A newer program may have written an action that this one does not know. */
 export type RecordedEvent = Omit<AuditEvent, 'action' | 'about'> & { action: string }

@@ -1,4 +1,5 @@
 // What the first process of an instance does beside serving.
+import { BATCH_PETS_KEPT_MS } from './batches/batch-store.ts'
 import { IDEMPOTENCY_KEPT_MS } from './idempotency.ts'
 import type { Report, Store } from './store.ts'
 import { UPLOAD_KEPT_MS } from './uploads.ts'
@@ -23,6 +24,7 @@ export function startChores(
     try {
       while (!signal.aborted && (await store.pets.purgeIdempotencyRecords(clock() - IDEMPOTENCY_KEPT_MS)) > 0);
       while (!signal.aborted && (await store.uploads.purge(clock() - UPLOAD_KEPT_MS)));
+      while (!signal.aborted && (await store.batches.purge(clock() - BATCH_PETS_KEPT_MS)) > 0);
       if (!signal.aborted) await usage.purge()
       if (!signal.aborted) await sessions.purge()
     } catch (error) {

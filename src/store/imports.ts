@@ -35,13 +35,14 @@ export interface ImportStore {
   /**
    * Adds the rows that follow the first `rowsDone` of a file, and records them as done in the same transaction. Resolves with
    * false, and nothing is added, if the import is not at `rowsDone` of `rowsTotal`, because another process has continued it
-   * or begun it anew. The rows of an account `by` are added only while it exists.
+   * or begun it anew. The rows of an account `by` are added only while it exists, those of a batch only until that is taken back.
    */
   addRows(
     progress: Pick<FileImport, 'hash' | 'rowsDone' | 'rowsTotal'>,
     rows: readonly NewPet[],
     now: number,
     by?: string,
+    batchId?: bigint,
   ): Promise<boolean>
 }
 
@@ -74,13 +75,20 @@ export function importStore(sql: Sql): ImportStore {
       return (await sql.run([insert, hash, file, rowsTotal, now, Number(again)])) === 1
     },
 
-    addRows({ hash, rowsDone, rowsTotal }, rows, now, by) {
+    addRows({ hash, rowsDone, rowsTotal }, rows, now, by, batchId) {
       const advance = `UPDATE imports SET rows_done = $1, updated_at = $2 WHERE hash = $3 AND rows_done = $4 AND rows_total = $5
         AND (CAST($6 AS TEXT) IS NULL OR EXISTS (SELECT 1 FROM accounts WHERE id = $6))`
+      const isOpen = `SELECT 1 FROM batches WHERE id = $1 AND undone_by IS NULL ${sql.lock('FOR UPDATE')}`
+      const countAdded = 'UPDATE batches SET done = done + $1, changed = changed + $1 WHERE id = $2'
       return sql.transaction(function* () {
         const values = [rowsDone + rows.length, now, hash, rowsDone, rowsTotal, by ?? null]
+        if (batchId !== undefined && (yield [isOpen, batchId]).count === 0) return false
         if ((yield [advance, ...values]).count === 0) return false
-        yield* insertPets(rows.map((newPet) => new NewRow(newPet, { at: now, by })))
+        yield* insertPets(
+          rows.map((newPet) => new NewRow(newPet, { at: now, by })),
+          batchId,
+        )
+        if (batchId !== undefined) yield [countAdded, rows.length, batchId]
         return true
       })
     },

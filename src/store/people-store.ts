@@ -108,6 +108,8 @@ interface PeopleStore {
   authors(): Promise<ReadonlyMap<string, string>>
   /** The changes of an animal by any account, its removal included, newest first. */
   changesOf(petId: bigint, limit: number): Promise<RecordedEvent[]>
+  /** The changes of a batch, newest first. */
+  changesIn(batchId: bigint, limit: number): Promise<RecordedEvent[]>
   /** The last event of these actions, a pattern of LIKE, with this subject, if it is among the newest 10,000 of all events. */
   lastEvent(actions: string, subject: string): Promise<RecordedEvent | undefined>
 }
@@ -143,8 +145,8 @@ function withoutNulls(row: object): Row {
 }
 
 function eventOf(row: Row): RecordedEvent {
-  const { petId, data, ...event } = row
-  return withoutNulls({ ...plain(event), petId, data: dataOf(data) }) as unknown as RecordedEvent
+  const { petId, data, batchId, ...event } = row
+  return withoutNulls({ ...plain(event), petId, data: dataOf(data), batchId }) as unknown as RecordedEvent
 }
 
 export function peopleStore(sql: Sql): PeopleStore {
@@ -163,7 +165,7 @@ export function peopleStore(sql: Sql): PeopleStore {
 
   async function events(which: string, values: SqlValue[], limit: number): Promise<RecordedEvent[]> {
     const select =
-      'SELECT at, account_id AS "accountId", action, via, subject, detail, pet_id AS "petId", data FROM audit_events'
+      'SELECT at, account_id AS "accountId", action, via, subject, detail, pet_id AS "petId", data, batch_id AS "batchId" FROM audit_events'
     return (await sql.read(`${select} WHERE ${which} ORDER BY id DESC LIMIT ${limit}`, ...values)).map(eventOf)
   }
 
@@ -294,6 +296,7 @@ export function peopleStore(sql: Sql): PeopleStore {
     },
 
     changesOf: (petId, limit) => events(`${CHANGES_OF_PET} = $1`, [petId], limit),
+    changesIn: (batchId, limit) => events('batch_id = $1', [batchId], limit),
     lastEvent: async (...values) => (await events(`action LIKE $1 AND subject = $2 AND ${RECENT}`, values, 1))[0],
   }
 }

@@ -1,8 +1,10 @@
-// Who added, changed and removed animals, newest first, in the same way for every engine. The rows of animals tell who added them,
-// the audit trail tells the rest: a page reads the next of both, each by an index, and merges them by time.
+// Who added, changed and removed animals, newest first, in the same way for every engine. The rows of animals tell who added them, the
+// audit trail what happened later, and batches what many of them have in common: a page reads the next of each, and merges them by time.
+import { nextSlice } from '../timing.ts'
 import { OF_PETS, PET_SUBJECT, type PetAction, type PetData } from './account-store.ts'
+import { type Batch, BATCH_ROW, batchOf } from './batches/batch.ts'
 import { type Addition, ADDITION_ROW, additionOf, type ColumnValue } from './pet-columns.ts'
-import type { Page } from './pet-list.ts'
+import type { Page, Summarize } from './pet-list.ts'
 
 export interface ChangeQuery {
   /** Only what this account did in the console. */
@@ -12,20 +14,23 @@ export interface ChangeQuery {
   after?: ChangePlace | undefined
 }
 
-/** The last animal and the last event that were listed; undefined before the first one. */
+/** The last animal, event and batch that were listed; undefined before the first one. */
 export interface ChangePlace {
   petId: bigint | undefined
   eventId: bigint | undefined
+  batchId: bigint | undefined
 }
 
 export interface PetChange {
-  /** `pet.added`, or the action of an event. */
-  action: PetAction | 'pet.added'
+  /** `pet.added`, or the action of an event, or that of a batch. */
+  action: PetAction | 'pet.added' | 'batch'
   /** The animal, as `aboutPet` names it. */
   subject: string
   petId: bigint | undefined
   detail: string | undefined
   data: PetData | undefined
+  /** What was done to many animals, which have no changes of their own then. */
+  batch?: Batch
   /** When and by whom. Additions that were not recorded come after all that happened later, and at the end. */
   done: Addition | undefined
 }
@@ -39,50 +44,85 @@ export interface PetChanges {
 /** Selects the animals that were added in the console, by an account (`acct_…`) and not by a key (`key_…`). An index has this condition. */
 export const ADDED_IN_CONSOLE = `added_by < 'key'`
 
-/** Returns what a page reads: animals and events, each one more than it may list, to see whether another page follows. */
-export function pagesOfChanges({ by, limit, after }: ChangeQuery): [Page, Page] {
-  const own = (column: string) => (by === undefined ? [] : [{ column, value: by }])
-  const pets = {
-    select: `SELECT id, 'pet.added', ${PET_SUBJECT}, id, NULL, NULL, ${ADDITION_ROW} FROM pets`,
-    ...(by === undefined ? {} : { where: ADDED_IN_CONSOLE }),
-    filters: own('added_by'),
-    before: after?.petId,
+/** Returns what a page reads: animals, events and batches, each one more than it may list, to see whether another page follows. */
+export function pagesOfChanges({ by, limit, after }: ChangeQuery): [Page, Page, Page] {
+  const page = (select: string, where: string | undefined, column: string, before: bigint | undefined): Page => ({
+    select,
+    ...(where !== undefined && { where }),
+    filters: by === undefined ? [] : [{ column, value: by }],
+    before,
     limit: limit + 1,
-  }
-  const events = {
-    select: 'SELECT id, action, subject, pet_id, detail, data, at, account_id FROM audit_events',
-    where: OF_PETS,
-    filters: own('account_id'),
-    before: after?.eventId,
-    limit: limit + 1,
-  }
-  return [pets, events]
+  })
+  const pets = `SELECT id, 'pet.added', ${PET_SUBJECT}, id, NULL, NULL, ${ADDITION_ROW}, batch_id FROM pets`
+  const events = 'SELECT id, action, subject, pet_id, detail, data, at, account_id, batch_id FROM audit_events'
+  return [
+    page(pets, by === undefined ? undefined : ADDED_IN_CONSOLE, 'added_by', after?.petId),
+    page(events, OF_PETS, 'account_id', after?.eventId),
+    page(`SELECT ${BATCH_ROW} FROM batches`, 'changed > 0', 'account_id', after?.batchId),
+  ]
 }
 
-/** Merges the rows of both reads by time. An animal was added before it was changed, also in the same millisecond. */
-export function mergeChanges(
-  pets: readonly ColumnValue[][],
-  events: readonly ColumnValue[][],
-  { limit, after }: ChangeQuery,
-): PetChanges {
-  const [added, others] = [pets.map(changeOf), events.map(changeOf)]
+type Rows = readonly (readonly ColumnValue[])[]
+
+/** How many rows of batches are passed over at a time, which takes SQLite some ms. */
+const PASSED_OVER = 5000
+
+export async function readChanges(
+  read: (page: Page) => Promise<ColumnValue[][]>,
+  summarize: Summarize,
+  query: ChangeQuery,
+): Promise<PetChanges> {
+  /** Reads rows that belong to no batch, which is listed itself. */
+  async function readSingle(page: Page, table: string): Promise<ColumnValue[][]> {
+    const rows: ColumnValue[][] = []
+    for (let { before } = page; ;) {
+      const found = await read({ ...page, before })
+      const single = found.filter((row) => row.at(-1) === null)
+      rows.push(...single)
+      if (rows.length >= page.limit || found.length < page.limit) return rows.slice(0, page.limit)
+      before = found.at(-1)![0] as bigint
+      if (single.length > 0) continue
+      await nextSlice()
+      const select = `SELECT id, batch_id FROM ${table}`
+      const columns = () => 'max(CASE WHEN batch_id IS NULL THEN id END), min(id)'
+      const [newest, oldest] = await summarize({ ...page, select, before, limit: PASSED_OVER }, columns)
+      before = newest ? BigInt(newest) + 1n : ((oldest as bigint | null) ?? before)
+    }
+  }
+
+  const [pets, events, batches] = pagesOfChanges(query)
+  const single = [readSingle(pets, 'pets'), readSingle(events, 'audit_events')] as const
+  return mergeChanges(await Promise.all([...single, read(batches)]), query)
+}
+
+/** Merges by time. An animal was added before it was changed, also in the same millisecond. */
+function mergeChanges([pets, events, batches]: [Rows, Rows, Rows], { limit, after }: ChangeQuery): PetChanges {
+  const all = [events.map(changeOf), batches.map(batchChangeOf), pets.map(changeOf)] as const
+  // An animal whose time was not recorded is listed with the next older one.
+  const timeOf = (list: readonly PetChange[]) =>
+    list.find(({ done }) => done !== undefined)?.done?.at ?? (list.length > 0 ? 0 : Number.NEGATIVE_INFINITY)
   const changes: PetChange[] = []
-  while (changes.length < limit && added.length + others.length > 0) {
-    // An animal whose time was not recorded is listed with the next older one.
-    const addedAt = added.find(({ done }) => done !== undefined)?.done?.at ?? Number.NEGATIVE_INFINITY
-    const isAddition = others[0] === undefined || addedAt > others[0].done!.at
-    changes.push((isAddition ? added.shift() : others.shift())!)
+  while (changes.length < limit && all.some((list) => list.length > 0)) {
+    const newest = all.reduce<PetChange[]>((best, list) => (timeOf(list) > timeOf(best) ? list : best), [])
+    changes.push(newest.shift()!)
   }
-  if (added.length + others.length === 0) return { changes, next: undefined }
-  const lastId = (rows: readonly ColumnValue[][], left: number) =>
-    rows[rows.length - left - 1]?.[0] as bigint | undefined
-  const petId = lastId(pets, added.length) ?? after?.petId
-  return { changes, next: { petId, eventId: lastId(events, others.length) ?? after?.eventId } }
+  if (all.every((list) => list.length === 0)) return { changes, next: undefined }
+  const lastId = (rows: Rows, left: readonly PetChange[]) =>
+    rows[rows.length - left.length - 1]?.[0] as bigint | undefined
+  const petId = lastId(pets, all[2]) ?? after?.petId
+  const eventId = lastId(events, all[0]) ?? after?.eventId
+  return { changes, next: { petId, eventId, batchId: lastId(batches, all[1]) ?? after?.batchId } }
 }
 
-function changeOf([, action, subject, petId, detail, data, ...addition]: readonly ColumnValue[]): PetChange {
+function batchChangeOf(row: readonly ColumnValue[]): PetChange {
+  const batch = batchOf(row)
+  const none = { petId: undefined, detail: undefined, data: undefined }
+  return { action: 'batch', subject: '', ...none, batch, done: { at: batch.at, by: batch.accountId } }
+}
+
+function changeOf([, action, subject, petId, detail, data, at, by]: readonly ColumnValue[]): PetChange {
   const told = { petId: petId ?? undefined, detail: detail ?? undefined, data: dataOf(data) }
-  return { action, subject, ...told, done: additionOf(addition) } as PetChange
+  return { action, subject, ...told, done: additionOf([at!, by!]) } as PetChange
 }
 
 /** Reads the data of an event, as far as this program understands it: a later release may have written other data, or it is damaged. */

@@ -52,13 +52,10 @@ export class NewRow {
   }
 }
 
-/** Adds animals by statements of both engines. */
-export function insertPets(rows: readonly NewRow[]): Statements<void> {
-  return insertRows(
-    'pets',
-    NEW_COLUMNS,
-    rows.map((row) => row.values()),
-  )
+/** Adds animals by statements of both engines, in a batch if there is one. */
+export function insertPets(rows: readonly NewRow[], batchId: bigint | null = null): Statements<void> {
+  const values = rows.map((row) => [...row.values(), batchId])
+  return insertRows('pets', [...NEW_COLUMNS, 'batch_id'], values)
 }
 
 /** The parameters are the id, the values that are expected, and then those that are wanted. */

@@ -2,9 +2,10 @@
 // changed since, and what need not be fast.
 import { isSamePet, type NewPet } from '../contract/pets.ts'
 import type { Author } from './account-store.ts'
-import type { Addition } from './pet-columns.ts'
+import type { Addition, ColumnValue } from './pet-columns.ts'
+import { readChanges } from './pet-changes.ts'
 import { petCounts } from './pet-counts.ts'
-import type { Summarize } from './pet-list.ts'
+import type { Page, Summarize } from './pet-list.ts'
 import { changePet, removePet } from './pet-writes.ts'
 import { searchPets } from './search-pets.ts'
 import { plain, type Sql } from './sql.ts'
@@ -16,8 +17,14 @@ const PURGED_AT_ONCE = 1000
 /** The last time that there is to JavaScript, in milliseconds. */
 const LAST_TIME = 8_640_000_000_000_000
 
+interface PetReads {
+  get: PetStore['get']
+  page: (page: Page) => Promise<ColumnValue[][]>
+  summarize: Summarize
+}
+
 /** `versionOf` differs when counts may have changed. */
-export function sharedPets(sql: Sql, get: PetStore['get'], summarize: Summarize, versionOf: () => unknown) {
+export function sharedPets(sql: Sql, { get, page, summarize }: PetReads, versionOf: () => unknown) {
   /** Writes the animal as `after`, or removes it, with the audit event, if it equals `expected`. Resolves with undefined then. */
   async function write(id: bigint, expected: NewPet, after: NewPet | undefined, author: Author) {
     const former = { ...expected, id }
@@ -47,6 +54,8 @@ export function sharedPets(sql: Sql, get: PetStore['get'], summarize: Summarize,
     update: async (id, expected, wanted, author) =>
       (await write(id, expected, wanted, author)) ?? { outcome: 'updated' },
     remove: async (id, expected, author) => (await write(id, expected, undefined, author)) ?? { outcome: 'removed' },
+
+    changes: (query) => readChanges(page, summarize, query),
 
     search: (query) => searchPets(summarize, get, query),
 

@@ -55,20 +55,11 @@ export function* insertRows(table: string, columns: readonly string[], rows: rea
   }
 }
 
-export function eventStatement({ at, accountId, action, via, subject, detail, petId, data }: AuditEvent): Statement {
-  const insert =
-    'INSERT INTO audit_events (at, account_id, action, via, subject, detail, pet_id, data) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)'
-  return [
-    insert,
-    at,
-    accountId,
-    action,
-    via,
-    subject,
-    detail ?? null,
-    petId ?? null,
-    data ? JSON.stringify(data) : null,
-  ]
+export function eventStatement({ data, ...event }: AuditEvent): Statement {
+  const { at, accountId, action, via, subject, detail = null, petId = null, batchId = null } = event
+  const columns = 'at, account_id, action, via, subject, detail, pet_id, data, batch_id'
+  const insert = `INSERT INTO audit_events (${columns}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`
+  return [insert, at, accountId, action, via, subject, detail, petId, data ? JSON.stringify(data) : null, batchId]
 }
 
 /** Makes a change and adds its event. Returns false, without an event, if the first statement changes nothing. */

@@ -298,7 +298,7 @@ function firstTime(index: number): Idempotency {
 }
 
 /** Some of everything; tells the last id that was given to an animal. */
-async function fill({ accounts, categories, imports, pets, records }: Store): Promise<bigint> {
+async function fill({ accounts, batches, categories, imports, pets, records }: Store): Promise<bigint> {
   await categories.save({ number: 3n, name: 'Cats' }, undefined, event('acct_A', 'category.added'))
   for (const [index, id] of ['acct_A', 'acct_a', 'acct_Ä'].entries()) {
     await accounts.createAccount(
@@ -335,6 +335,8 @@ async function fill({ accounts, categories, imports, pets, records }: Store): Pr
     last = created.pet.id
   }
   await accounts.appendEvent({ ...event('acct_A'), detail: 'sold → available' })
+  const left = { id: INT64_MAX, former: { ...rex, id: INT64_MAX }, state: 'left' as const }
+  await batches.begin({ form: 'form', action: 'changed', data: { file: 'é' } }, [left], event('acct_A'))
   await imports.begin({ hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 5 }, 1, false)
   await accounts.appendEvent({
     ...event('acct_A', 'pet.removed'),

@@ -110,13 +110,14 @@ describeOnSqlite('Recent changes', (service) => {
       'x',
       '1.2',
       'AQAAAAAAAAAB',
-      'AQAAAAAAAAAB.AQAAAAAAAAAB.AQAAAAAAAAAB',
+      'AQAAAAAAAAAB.AQAAAAAAAAAB',
+      'AQAAAAAAAAAB.AQAAAAAAAAAB.AQAAAAAAAAAB.AQAAAAAAAAAB',
       'AgAAAAAAAAAB.',
       '\0.\0',
     ]) {
       const { status, body } = await client.get(`${PAGE}?from=${encodeURIComponent(from)}`)
       assert.equal(status, 400, from)
-      assert.match(body, /This page of the recent changes does not exist\./)
+      assert.match(body, /This page of the history does not exist\./)
     }
   })
 })

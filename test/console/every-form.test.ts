@@ -62,6 +62,9 @@ describeOnSqlite('Every form of the console', (service) => {
     const link = linkAddress((await accounts.makeLink(account, INVITED))!)
     const token = await manager.hiddenFields('/animals/import')
     const file = await manager.postFile('/animals/import', token, 'name,category\nRex,3\n', 'pets.csv')
+    const ticked = { id: added!.id, former: added, state: 'waiting' as const }
+    const sold = { form: 'x', action: 'changed', data: { field: 'status', to: 'sold' } } as const
+    const batch = await store.batches.begin(sold, [ticked], { at: Date.now(), accountId: account.id, via: 'console' })
     const isAbout = ({ method, path }: ConsoleRoute) => method === 'GET' && path.includes('{') && path !== ASKED
     const about = ROUTES.filter(isAbout).map(({ path }) => path)
     const addresses = about.map((path) =>
@@ -69,6 +72,7 @@ describeOnSqlite('Every form of the console', (service) => {
         .replace('/keys/{id}', `/keys/${key.id}`)
         .replace('/people/{id}', `/people/${person.id}`)
         .replace('/animals/import/{file}', file.location!)
+        .replace('/animals/batches/{id}', `/animals/batches/${batch!.id}`)
         .replace('{number}', '3')
         .replace('{id}', String(created.pet.id)),
     )

@@ -41,6 +41,8 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
     'POST /animals/{id}/status',
     'POST /animals/{id}/undo',
     'POST /animals/many',
+    'GET /animals/batches/{id}',
+    'POST /animals/batches/{id}',
     'GET /animals/changes',
     'GET /animals/import',
     'POST /animals/import',

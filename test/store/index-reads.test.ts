@@ -172,7 +172,7 @@ describe('The changes of one person or key', () => {
     await records.write(kindOf('audit_events'), events)
     const sql = connectTo(database.url, { max: 1 })
     await sql`ANALYZE pets, audit_events`
-    for (const after of [undefined, { petId: BigInt(ALL), eventId: BigInt(ALL) }])
+    for (const after of [undefined, { petId: BigInt(ALL), eventId: BigInt(ALL), batchId: BigInt(ALL) }])
       assert.equal((await pets.changes({ by: 'acct_1', limit: limit - 1, after })).changes.length, limit - 1)
     assert.equal((await pets.changes({ limit: limit - 1 })).changes.length, limit - 1)
     await records.raiseLastId(kindOf('audit_events'), BigInt(2 * SOLD))
@@ -194,9 +194,9 @@ describe('The changes of one person or key', () => {
 
   for (const by of [undefined, 'acct_1']) {
     it(`are found and sorted by an index on SQLite, ${by === undefined ? 'all' : 'its own'}`, () => {
-      for (const page of pagesOfChanges({ by, limit, after: { petId: 9n, eventId: 9n } })) {
+      for (const page of pagesOfChanges({ by, limit, after: { petId: 9n, eventId: 9n, batchId: 9n } })) {
         const index =
-          /^SEARCH \w+ USING (INTEGER PRIMARY KEY|INDEX (\w+_of_pets\w*|pets_added_in_console)) \(.*id<\?\)$/
+          /^SEARCH \w+ USING (INTEGER PRIMARY KEY|INDEX (\w+_of_pets\w*|pets_added_in_console|batches_by_account)) \(.*id<\?\)$/
         assert.match(planOf(page), index)
       }
     })

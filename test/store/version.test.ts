@@ -6,6 +6,7 @@ import type { NewPet } from '../../src/contract/pets.ts'
 import { openStore } from '../../src/store/opening/open-store.ts'
 import { kindOf, type RecordStore } from '../../src/store/records.ts'
 import { openSqliteStore } from '../../src/store/sqlite/sqlite-store.ts'
+import type { BatchStore, NewBatch } from '../../src/store/batches/batch-store.ts'
 import type { CategoryStore } from '../../src/store/category-store.ts'
 import type { ImportStore } from '../../src/store/imports.ts'
 import type { PetStore, Store } from '../../src/store/store.ts'
@@ -60,6 +61,18 @@ const PETS: Record<keyof PetStore, Case> = {
   purgeIdempotencyRecords: writes((store) => store.pets.purgeIdempotencyRecords(2)),
 }
 
+const one: NewBatch = { form: 'other', action: 'changed', data: { field: 'status', to: 'sold' } }
+
+const BATCHES: Record<keyof BatchStore, Case> = {
+  begin: writes((store) => store.batches.begin(one, [], event)),
+  advance: writes((store) => store.batches.advance(1n, event)),
+  undo: writes((store) => store.batches.undo(1n, event)),
+  find: reads((store) => store.batches.find(1n)),
+  leftAlone: reads((store) => store.batches.leftAlone(1n, 5)),
+  added: reads((store) => store.batches.added(1n, 5)),
+  purge: writes((store) => store.batches.purge(2 * event.at)),
+}
+
 const CATEGORIES: Record<keyof CategoryStore, Case> = {
   save: writes((store) => store.categories.save({ number: 3n, name: 'Felines' }, 'Cats', event)),
   remove: writes((store) => store.categories.remove({ number: 3n, name: 'Cats' }, event)),
@@ -112,6 +125,7 @@ const ACCOUNTS: Record<keyof Store['accounts'], Case> = {
   auditTrail: reads((store) => store.accounts.auditTrail('acct_1', 5)),
   securityLog: reads((store) => store.accounts.securityLog('acct_1')),
   changesOf: reads((store) => store.accounts.changesOf(1n, 5)),
+  changesIn: reads((store) => store.accounts.changesIn(1n, 5)),
 }
 
 const IMPORTS: Record<keyof ImportStore, Case> = {
@@ -160,6 +174,7 @@ type Part = Exclude<keyof Store, keyof typeof STORE | (typeof UNTRIED)[number]>
 const PARTS: { [Name in Part]: Record<keyof Store[Name], Case> } = {
   pets: PETS,
   accounts: ACCOUNTS,
+  batches: BATCHES,
   categories: CATEGORIES,
   imports: IMPORTS,
   uploads: UPLOADS,
@@ -171,6 +186,7 @@ const WITHOUT_EVENT = [
   /^pets\.(?:create|createMany|purgeIdempotencyRecords)$/,
   /^accounts\.(?:recordUsage|recordFailures|purgeUsage|touchSession|purgeSessions)$/,
   /^(?:imports|uploads|records|store)\./,
+  /^batches\.(?:begin|undo|purge)$/,
 ]
 
 /** Gives a call something to change. */
@@ -182,6 +198,7 @@ async function fill(store: Store): Promise<void> {
   await store.accounts.createSession(session, 'hash', event)
   await store.pets.create(rex, once)
   await store.categories.save({ number: 3n, name: 'Cats' }, undefined, event)
+  await store.batches.begin({ ...one, form: 'f' }, [{ id: 1n, former: rex, state: 'waiting' }], event)
   await store.uploads.begin(upload, 'acct_1', 1)
   await store.uploads.append('upload_1', 0, Buffer.from('Rex'))
   await store.imports.begin({ hash: 'hash', file: 'pets.csv', rowsTotal: 2 }, 1, false)

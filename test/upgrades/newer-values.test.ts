@@ -46,7 +46,29 @@ const LISTED = {
     '',
   ],
 }
+/** Of batches, and of the animals in them. */
+const LISTED_OF_BATCHES = {
+  'batches.action': [...NEWER, 'changed', 'imported', 'undone'],
+  'batches.via': NEWER,
+  'batches.data': [
+    '{"field":"mood","to":"calm"}',
+    '{"field":"status","to":"later.added"}',
+    '{"field":7,"file":[]}',
+    'null',
+    '{"na',
+    '',
+  ],
+  'batch_pets.former': [
+    '{"name":"Rex","categoryId":"3","status":"later.added","mood":"calm"}',
+    '{"name":7,"categoryId":"x"}',
+    '[1]',
+    '',
+  ],
+  'batch_pets.state': [...NEWER, 'left', 'changed'],
+}
 const FREE = [
+  'batches.account_id',
+  'batches.form',
   ...['id', 'email', 'email_folded', 'password_hash', 'name', 'name_folded'].map((column) => `accounts.${column}`),
   ...['id', 'account_id', 'name', 'last_four'].map((column) => `api_keys.${column}`),
   ...['hash', 'account_id', 'made_by', 'replaces_hash', 'name', 'role'].map((column) => `account_links.${column}`),
@@ -71,7 +93,7 @@ it('Each column of text is either free or tried below with values of a newer pro
   const texts = KINDS.flatMap(({ name, columns }) =>
     columns.filter((column) => schema[name]![column]!.type === 'text').map((column) => `${name}.${column}`),
   )
-  assert.deepEqual(texts.toSorted(), [...Object.keys(LISTED), ...FREE].toSorted())
+  assert.deepEqual(texts.toSorted(), [...Object.keys({ ...LISTED, ...LISTED_OF_BATCHES }), ...FREE].toSorted())
 })
 
 /** What a newer program does to the checks of both columns. */
@@ -92,6 +114,7 @@ for (const engine of ENGINES) {
     let service: Petstore
     let person: ConsoleClient
     let animals: bigint[]
+    let batches: number
     before(async () => {
       database = await engine.newEmptyDatabase()
       await petstore(['migrate', '--environment', 'staging', '--database', database.url])
@@ -124,7 +147,17 @@ for (const engine of ENGINES) {
         `INSERT INTO accounts (id, email, email_folded, password_hash, created_at, role)
            VALUES ('acct_${index}', '${value}', '${value}', 'x', 1, '${value}')`,
       ])
-      await askDatabase(database.url, ...rows)
+      const { 'batches.action': actions, 'batches.data': batchData, 'batch_pets.former': formers } = LISTED_OF_BATCHES
+      const lists = actions.flatMap((action) => batchData.map((data) => [action, data]))
+      const ofLists = lists.flatMap(([action, data], index) => [
+        `INSERT INTO batches (at, account_id, via, action, data, total, done, changed) VALUES (${now}, '${account.id}', '${NEWER[0]}', '${action}', '${data}', 4, 1, 1)`,
+        ...LISTED_OF_BATCHES['batch_pets.state'].map(
+          (state, nth) =>
+            `INSERT INTO batch_pets (batch_id, pet_id, former, state) VALUES (${index + 1}, ${nth}, '${formers[(index + nth) % formers.length]}', '${state}')`,
+        ),
+      ])
+      batches = lists.length
+      await askDatabase(database.url, ...rows, ...ofLists)
       person = await signedInManager(service)
     })
     after(async () => {
@@ -153,6 +186,10 @@ for (const engine of ENGINES) {
           ]),
         ),
         '/animals/changes': [/Status: Sold → later\.added/],
+        ...Object.fromEntries(
+          Array.from({ length: batches }, (_, index) => [`/animals/batches/${index + 1}`, [/4 animals/]]),
+        ),
+        '/animals?batch=1': [/<strong>1 animal<\/strong> changed/],
         '/animals.csv': NEWER.map((value) => new RegExp(`,${value},`)),
         '/people': NEWER.map((value) => new RegExp(`data-label="Role">${value}<`)),
         '/people/keys': NEWER.map((value) => new RegExp(`${value}…abcd`)),
@@ -168,6 +205,17 @@ for (const engine of ENGINES) {
         for (const pattern of shown) assert.match(body, pattern, page)
       }
       assert.match((await person.get('/animals')).body, /All<\/span> <span class="segment-count">\d+</)
+    })
+
+    it('of many animals at once are neither gone on with nor taken back, unless this program knows how', async () => {
+      const { csrf = '' } = await person.hiddenFields('/animals/new')
+      for (let id = 1; id <= batches; id += 1)
+        for (const does of ['Continue', 'Undo'])
+          assert.equal((await person.post(`/animals/batches/${id}`, { csrf, do: does })).status, 303)
+      assert.deepEqual(
+        await Promise.all(animals.map((id) => service.store.pets.get(id).then((pet) => pet?.status))),
+        NEWER,
+      )
     })
 
     it('are in the answers of the API', async () => {
@@ -203,7 +251,7 @@ for (const engine of ENGINES) {
       const history = async () => (await person.get('/animals/changes')).body.replaceAll(/<[^>]*>/g, '')
       for (const sql of [
         `UPDATE accounts SET name = 'Zoë', name_folded = 'zoe' WHERE id = 'acct_0'`,
-        `INSERT INTO audit_events (at, account_id, action, via, subject, pet_id) VALUES (1, 'acct_0', 'pet.removed', 'console', 'Rex (7)', 7)`,
+        `INSERT INTO audit_events (at, account_id, action, via, subject, pet_id) VALUES (${Date.now()}, 'acct_0', 'pet.removed', 'console', 'Rex (7)', 7)`,
         `INSERT INTO account_links (hash, made_by, expires_at, name, role) VALUES ('h', '${account.id}', 9, 'Ben', 'keyless')`,
         `INSERT INTO categories (number, name, name_folded, removed_at) VALUES (1, 'Dogs', 'dogs', 5)`,
       ])

@@ -2,6 +2,7 @@
 import { valuesInWords } from '../../contract/pet-words.ts'
 import type { FieldName } from '../../contract/pets.ts'
 import type { Author, PetData, RecordedEvent } from '../../store/account-store.ts'
+import type { PetChange } from '../../store/pet-changes.ts'
 import type { Addition } from '../../store/pet-columns.ts'
 import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { notFoundPage } from '../every-page/problem-pages.ts'
@@ -30,6 +31,14 @@ export function eventInWords({
   detail?: string | undefined
 }): string {
   return data === undefined ? detail : valuesInWords(data)
+}
+
+/** Names an animal, with a link to it, and says what happened to it. */
+export function changedAnimal(change: Pick<PetChange, 'petId' | 'subject' | 'data' | 'detail'>): Html {
+  const { subject, petId: id } = change
+  const words = eventInWords(change)
+  const animal = id === undefined ? isolated(subject) : html`<a href="/animals/${id}">${isolated(subject)}</a>`
+  return html`${animal}${words !== '' && html` · ${isolatedNames(words)}`}`
 }
 
 /** Returns the newest change of a field, which gave it its present value. */

@@ -20,7 +20,7 @@ import {
   type StatusCounts,
 } from './animal-list.ts'
 import { stepTaken, type Taken } from './animal-steps.ts'
-import { manyNotice } from './animal-many.ts'
+import { batchNotice } from './animal-batches.ts'
 import { animalTable } from './animal-table.ts'
 import { countWords, toolbar } from './animal-toolbar.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
@@ -62,7 +62,7 @@ async function page(visit: MemberVisit, asked: Asked, typed: string, found: List
     // list.js takes a step, and reads the list again, without leaving the page.
     headers: { 'Content-Security-Policy': FETCHING_POLICY },
     head: html`<script src="${assetAddress('list.js')}" defer></script>`,
-    body: html`${toolbar(visit, asked, typed, counts, sorts)}${await manyNotice(visit)}${content}<p class="visually-hidden" role="status" id="said">${taken?.said}</p>`,
+    body: html`${toolbar(visit, asked, typed, counts, sorts)}${await batchNotice(visit)}${content}<p class="visually-hidden" role="status" id="said">${taken?.said}</p>`,
   }
 }
 

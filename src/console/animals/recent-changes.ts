@@ -1,14 +1,17 @@
-// The page of recent changes: who added, changed and removed which animals, newest first, by day, of everyone or of one person.
+// The history: who added, changed and removed which animals, newest first, by day, of everyone or of one person.
 import { PAGE_SIZE } from '../../contract/limits.ts'
 import { decodeCursor, encodeCursor } from '../../contract/list-query.ts'
-import { longDate } from '../../contract/operations.ts'
 import { PET_STATUSES } from '../../contract/pets.ts'
-import { emptyState, html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
+import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
+import type { Batch } from '../../store/batches/batch.ts'
 import type { ChangePlace, PetChange } from '../../store/pet-changes.ts'
 import { withQuery } from './animal-addresses.ts'
-import { STATUS_WORDS } from '../../contract/pet-words.ts'
-import { byWhom, eventInWords, readNames, timelineEntry } from './animal-history.ts'
+import { labelOf, STATUS_WORDS, textInWords } from '../../contract/pet-words.ts'
+import { entryOf } from '../../contract/text/entry-of.ts'
+import { addressOf, mayUndo, press } from './animal-batches.ts'
+import { byWhom, changedAnimal, readNames, timelineEntry } from './animal-history.ts'
 import { optionList } from '../every-page/forms.ts'
+import { clock, counted, dayName } from '../every-page/times.ts'
 import { paging } from '../every-page/paging.ts'
 import { badRequestPage } from '../every-page/problem-pages.ts'
 import { type ConsoleRoute, forMembers, type MemberVisit, type Outcome } from '../every-page/visit.ts'
@@ -21,7 +24,7 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
   const { store, query } = visit
   const [person, from] = [query.get('person')?.trim() ?? '', query.get('from')]
   const after = from === null ? undefined : placeFrom(from)
-  if (after === null) return badRequestPage(400, 'This page of the recent changes does not exist.')
+  if (after === null) return badRequestPage(400, 'This page of the history does not exist.')
   const authors = await store.accounts.authors()
   // Another id finds nothing, and is not repeated: the page tells nobody who has an account, nor what a link says.
   const name = authors.get(person)
@@ -32,10 +35,10 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
   const options = [['', 'Everyone'] as const, ...people]
   const newest = from === null ? undefined : withQuery(PATH, { person })
   return {
-    title: 'Recent changes',
+    title: 'History',
     section: 'history',
     body: html`<p class="back"><a href="/animals">← Animals</a></p>
-      <div class="page-head"><h1>Recent changes</h1><form class="filter" method="get" action="${PATH}" autocomplete="off">
+      <div class="page-head"><h1>History</h1><form class="filter" method="get" action="${PATH}" autocomplete="off">
         <label>By <select name="person">${optionList(options, person)}</select></label>
         <button class="button">Filter</button></form></div>
       ${person !== '' && html`<p class="quiet-text">What ${name === undefined ? 'this person' : isolated(name)} did here, without what keys added. <a href="${PATH}">Show all changes</a></p>`}
@@ -48,19 +51,32 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
  * Renders the changes of each day, each with a link to its animal. That of a removal also says who added the animal, which no other entry
  * does any more. One without a time belongs to the day of the one before. console.js makes them days of the browser's time zone.
  */
-async function daysOf(visit: MemberVisit, changes: readonly PetChange[]): Promise<Html[]> {
-  const authors = changes.flatMap(({ done, data }) => [done?.by, data?.added?.by])
+async function daysOf(visit: MemberVisit, listed: readonly PetChange[]): Promise<Html[]> {
+  const { accounts, batches } = visit.store
+  /** A batch of one animal is shown as its change. */
+  const changes = await Promise.all(
+    listed.map(async (change) => {
+      const [only] = change.batch?.changed === 1 ? await accounts.changesIn(change.batch.id, 1) : []
+      return { ...change, ...(only as Pick<PetChange, 'action' | 'subject' | 'petId' | 'detail' | 'data'> | undefined) }
+    }),
+  )
+  const undos = await Promise.all(
+    changes.map(async ({ batch }) => (batch?.undoneBy ? batches.find(batch.undoneBy) : undefined)),
+  )
+  const authors = changes.flatMap(({ done, data }, nth) => [done?.by, data?.added?.by, undos[nth]?.accountId])
   const nameOf = await readNames(visit, authors)
   const entries = new Map<string, Html[]>()
   let day = 'Not recorded'
-  for (const change of changes) {
-    const { subject, petId: id, data, done } = change
-    const words = eventInWords(change)
-    const animal = id === undefined ? isolated(subject) : html`<a href="/animals/${id}">${isolated(subject)}</a>`
-    const what = words !== '' && html` · ${isolatedNames(words)}`
+  for (const [nth, change] of changes.entries()) {
+    const { data, done, batch } = change
     const addition = data?.added && html`; Added: ${byWhom(data.added, nameOf)}`
-    if (done !== undefined) day = longDate(done.at)
-    const entry = timelineEntry(html`${markOf(change)} ${animal}${what}${addition}`, byWhom(done, nameOf))
+    const undone = undos[nth]
+    const undo = undone && html`; undone by ${byWhom({ at: undone.at, by: undone.accountId }, nameOf)}`
+    if (done !== undefined) day = dayName(done.at, visit.now)
+    const what = batch && change.action === 'batch' ? namesOf(visit, batch) : changedAnimal(change)
+    const undoable = batch && mayUndo(visit, batch) && press(visit, batch, 'Undo', 'page')
+    const by = done ? html`${nameOf(done.by)}, ${clock(done.at)}` : byWhom(done, nameOf)
+    const entry = timelineEntry(html`${markOf(change)} ${what}${addition}${undo}${undoable}`, by)
     entries.set(day, [...(entries.get(day) ?? []), entry])
   }
   return Array.from(
@@ -69,27 +85,43 @@ async function daysOf(visit: MemberVisit, changes: readonly PetChange[]): Promis
   )
 }
 
-const MARKS: Record<PetChange['action'], readonly [kind: string, words: string]> = {
+/** Names what many animals got, or the file that they came from, and leads to them. */
+function namesOf({ categories }: MemberVisit, batch: Batch): Html {
+  const { field, to = '', file } = batch.data
+  const what = field
+    ? html` · ${labelOf(field)}: ${isolated(textInWords(field, to, categories))}`
+    : file && html` · ${isolated(file)}`
+  return html`<a href="${addressOf(batch)}">${counted(batch.changed, 'animal')}</a>${what}`
+}
+
+const MARKS: Record<string, readonly [kind: string, words: string]> = {
   'pet.added': ['good', 'Added'],
   'pet.changed': ['changed', 'Changed'],
   'pet.removed': ['bad', 'Removed'],
+  changed: ['changed', 'Changed'],
+  removed: ['bad', 'Removed'],
+  imported: ['good', 'Added'],
+  undone: ['changed', 'Undone'],
 }
 
 /** Says what a change means: that of a status is the status. */
-function markOf({ action, data }: PetChange): Html {
-  const status = PET_STATUSES.find((each) => action === 'pet.changed' && data?.to?.status === each)
-  const [kind, said] = status === undefined ? MARKS[action] : [status, STATUS_WORDS[status]]
+function markOf({ action, data, batch }: PetChange): Html {
+  const isOfStatus = action === 'batch' && batch?.action === 'changed' && batch.data.field === 'status'
+  const to = isOfStatus ? batch.data.to : action === 'pet.changed' && data?.to?.status
+  const status = PET_STATUSES.find((each) => each === to)
+  const did = action === 'batch' ? batch!.action : action
+  const [kind, said] = status ? [status, STATUS_WORDS[status]] : (entryOf(MARKS, did) ?? MARKS['changed']!)
   return html`<span class="mark ${kind}">${said}</span>`
 }
 
-/** Writes a place for an address: two cursors, of which one may be missing. */
-function placeText({ petId, eventId }: ChangePlace): string {
-  return [petId, eventId].map((id) => (id === undefined ? '' : encodeCursor(id))).join('.')
+/** Writes a place for an address: three cursors, of which some may be missing. */
+function placeText({ petId, eventId, batchId }: ChangePlace): string {
+  return [petId, eventId, batchId].map((id) => (id === undefined ? '' : encodeCursor(id))).join('.')
 }
 
 /** Returns null for text that `placeText` did not make. */
 function placeFrom(text: string): ChangePlace | null {
-  const [petId, eventId] = text.split('.').map((part) => (part === '' ? undefined : decodeCursor(part)))
-  const place = { petId, eventId }
+  const [petId, eventId, batchId] = text.split('.').map((part) => (part === '' ? undefined : decodeCursor(part)))
+  const place = { petId, eventId, batchId }
   return placeText(place) === text ? place : null
 }

@@ -167,14 +167,16 @@ for (const menu of document.querySelectorAll('details.menu')) {
 const days = [...document.querySelectorAll('.day')]
 if (days.length > 0) {
   const long = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long' })
+  const [today, yesterday] = [0, 1].map((back) => long.format(new Date().setDate(new Date().getDate() - back)))
   let name = days[0].querySelector('h2').textContent
   const byDay = Map.groupBy(document.querySelectorAll('.day li'), (entry) => {
     const time = entry.querySelector(':scope > .quiet-text time')
     return (name = time ? long.format(new Date(time.dateTime)) : name)
   })
+  const words = { [today]: 'Today', [yesterday]: 'Yesterday' }
   const local = Array.from(byDay, ([day, entries]) => {
     const section = days[0].cloneNode(true)
-    section.querySelector('h2').textContent = day
+    section.querySelector('h2').textContent = words[day] ?? day
     section.querySelector('ol').replaceChildren(...entries)
     return section
   })
@@ -182,7 +184,7 @@ if (days.length > 0) {
   for (const day of days) day.remove()
 }
 
-/** Shows times relative to now, or as a local date; the full local time is for hover and for screen readers. */
+/** Shows times relative to now, or as a local date or clock time; the full local time is for hover and for screen readers. */
 const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium' })
 const full = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short' })
 const relative = new Intl.RelativeTimeFormat('en', { numeric: 'always' })
@@ -212,6 +214,6 @@ function showLocalTime(time) {
   said.textContent = `, ${time.title}`
   const isToday = at.toDateString() === now.toDateString()
   const day = isToday ? clock : at.getFullYear() === now.getFullYear() ? short : date
-  const shown = time.dataset.local === 'short' ? day.format(at) : isDate ? date.format(at) : past
+  const shown = { short: day, clock }[time.dataset.local]?.format(at) ?? (isDate ? date.format(at) : past)
   time.replaceChildren(shown, said)
 }

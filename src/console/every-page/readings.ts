@@ -12,7 +12,8 @@ export class TooManyReadings extends Error {
   override name = 'TooManyReadings'
 }
 
-const TWO_FILES = 'Two of your files are being read, in this window or another one. This one was not.'
+const TWO_AT_WORK =
+  'Two of your files or changes are still at work, in this window or another one. This one was not begun.'
 const SEARCHED_AGAIN = 'You have searched again meanwhile, in this window or another one. This search was given up.'
 
 /** How many files each account reads, by its id. */
@@ -21,7 +22,7 @@ const counts = new Map<string, number>()
 /** Rejects with `TooManyReadings` if the account reads as many files as it may. */
 export async function inShare<T>(accountId: string, read: () => Promise<T>): Promise<T> {
   const count = counts.get(accountId) ?? 0
-  if (count === READINGS) throw new TooManyReadings(TWO_FILES)
+  if (count === READINGS) throw new TooManyReadings(TWO_AT_WORK)
   counts.set(accountId, count + 1)
   try {
     return await read()

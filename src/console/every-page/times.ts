@@ -31,6 +31,18 @@ export function localDay(time: number): Html {
   return timeElement(time, longDate(time), html`data-local="day"`)
 }
 
+/** 14:00 */
+export function clock(time: number): Html {
+  return timeElement(time, clockTime(time), html`data-local="clock"`)
+}
+
+/** Names a day: Today, Yesterday, or 5 December 2030. */
+export function dayName(time: number, now: number): string {
+  const name = longDate(time)
+  if (name === longDate(now)) return 'Today'
+  return name === longDate(now - DAY_MS) ? 'Yesterday' : name
+}
+
 export function minute(time: number): Html {
   return timeElement(time, exactTime(time), html`data-local`)
 }

@@ -4,7 +4,6 @@ import { FIELD_LIST, type Pet } from '../../contract/pets.ts'
 import { type ColumnValue, petOf } from '../pet-columns.ts'
 import { SELECT_KEYS } from '../account-store-sql.ts'
 import { type Idempotency, IN_PROGRESS_WAIT_MS } from '../idempotency.ts'
-import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
 import { listOf, type Page, pageOf, pagesOfList, type PetList, SELECT_PETS, type Summarize } from '../pet-list.ts'
 import { INSERT_PETS, INSERT_PETS_WITH_IDS, NEW_COLUMNS, NEW_FIELDS, NewRow } from '../pet-writes.ts'
 import { toJson } from '../records.ts'
@@ -64,18 +63,17 @@ export function postgresPets(pool: Pool, common: Sql, creates: Creates): PetStor
 
     get,
 
-    ...sharedPets(common, get, summarize, () => `${pool.writes} ${Math.floor(Date.now() / COUNTS_KEPT_MS)}`),
+    ...sharedPets(
+      common,
+      { get, page: (page) => readPages([page]), summarize },
+      () => `${pool.writes} ${Math.floor(Date.now() / COUNTS_KEPT_MS)}`,
+    ),
 
     list: (async (query: PetList, as?: 'json') => {
       if (as === 'json') return renderedPage(pageOf(query, SELECT_ROWS))
       const pages = pagesOfList(query)
       return listOf(query, pages, (await readPages(pages)).map(petOf))
     }) as PetStore['list'],
-
-    async changes(query) {
-      const [added, events] = pagesOfChanges(query)
-      return mergeChanges(...(await Promise.all([readPages([added]), readPages([events])])), query)
-    },
   }
 }
 

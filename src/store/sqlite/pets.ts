@@ -2,7 +2,6 @@
 import type { DatabaseSync } from 'node:sqlite'
 import { FIELD_LIST, OPTIONAL_FIELDS, type Pet, type RenderedPets } from '../../contract/pets.ts'
 import { type ColumnValue, petOf } from '../pet-columns.ts'
-import { mergeChanges, pagesOfChanges } from '../pet-changes.ts'
 import { listOf, type Page, pageOf, pagesOfList, type PetList, SELECT_PETS, type Summarize } from '../pet-list.ts'
 import { INSERT_PETS, NEW_COLUMNS, NewRow } from '../pet-writes.ts'
 import { sharedPets } from '../shared-pets.ts'
@@ -95,7 +94,7 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
 
     get,
 
-    ...sharedPets(sql, get, summarize, versionOf),
+    ...sharedPets(sql, { get, page: (page) => transactions.read(() => readPage(page)), summarize }, versionOf),
 
     list: ((query: PetList, as?: 'json') =>
       transactions.read(() => {
@@ -103,12 +102,6 @@ export function sqlitePets(db: DatabaseSync, transactions: Transactions, sql: Sq
         const pages = pagesOfList(query)
         return listOf(query, pages, pages.flatMap(readPage).map(petOf))
       })) as PetStore['list'],
-
-    changes: (query) =>
-      transactions.read(() => {
-        const [added, events] = pagesOfChanges(query)
-        return mergeChanges(readPage(added), readPage(events), query)
-      }),
   }
 }
 
