@@ -4,6 +4,7 @@ import { ACTIVE_KEYS_MOST, PERSON_NAME_MAX_LENGTH } from '../contract/limits.ts'
 import { foldName, INVISIBLE } from '../contract/text/fold-name.ts'
 import type { Account } from '../store/account-store.ts'
 import { FIRST_RUN_EMAIL } from '../store/people-store.ts'
+import type { Store } from '../store/store.ts'
 import { isExpired } from './api-keys.ts'
 import { isTooLongPassword, passwordProblem } from './passwords.ts'
 
@@ -19,7 +20,7 @@ export class EmailTaken extends FieldProblem {
 
 export class NameTaken extends FieldProblem {
   constructor(name: string) {
-    super('name', `Somebody here is called ${name} already. Add something, such as the first letter of your last name.`)
+    super('name', `Somebody here is called ${name} already: add the first letter of the last name.`)
   }
 }
 
@@ -60,7 +61,7 @@ export function isTooLongToSignIn(email: string, password: string): boolean {
   return Math.min(email.length, email.normalize().length) > EMAIL_MAX_LENGTH || isTooLongPassword(password)
 }
 
-/** `shown` is the message for people at a form; commands say what is allowed. */
+/** `shown` replaces the message that says what is allowed. */
 export function emailProblem(email: string, shown?: string): FieldProblem | undefined {
   // Two accounts must not look the same to a manager.
   const isVisible = email.search(INVISIBLE) === -1
@@ -83,11 +84,34 @@ export function nameProblem(name: string): FieldProblem | undefined {
     return problem(`A name has at most ${PERSON_NAME_MAX_LENGTH} characters, got ${length}.`)
   const folded = foldName(name)
   if (folded === '') return problem('Enter a name.')
-  if (/\p{Cc}/u.test(name) || !name.isWellFormed())
+  if (/[\p{Cc}\p{Bidi_Control}]/u.test(name) || !name.isWellFormed())
     return problem('The name has characters that nobody can see. Type it again.')
   if (folded.includes('@')) return problem('Enter a name, not an email address.')
   if (!MISLEADING.test(folded.replaceAll(' ', ''))) return undefined
   return problem(`${JSON.stringify(name)} would be misunderstood. Choose another name.`)
+}
+
+type KnownAccounts = Pick<Store['accounts'], 'accountByEmail' | 'accountByName'>
+
+export async function newNameProblem(accounts: KnownAccounts, name: string): Promise<FieldProblem | undefined> {
+  const problem = nameProblem(name)
+  if (problem !== undefined) return problem
+  return (await accounts.accountByName(name)) && new NameTaken(name)
+}
+
+/** Resolves with all that is wrong with a new account. People at a form see an example of an address. */
+export async function newAccountProblems(
+  accounts: KnownAccounts,
+  { name, email, password }: { name: string | undefined; email: string; password: string },
+  isForm: boolean,
+): Promise<FieldProblem[]> {
+  const example = isForm ? 'Enter your email address, like maria@shop.com.' : undefined
+  const found = [
+    name === undefined ? undefined : await newNameProblem(accounts, name),
+    emailProblem(email, example) ?? ((await accounts.accountByEmail(email)) && new EmailTaken(email)),
+    passwordFieldProblem(password),
+  ]
+  return found.filter((problem) => problem !== undefined)
 }
 
 export function passwordFieldProblem(password: string): FieldProblem | undefined {

@@ -83,6 +83,7 @@ describe('accounts', () => {
       ['x'.repeat(61), /at most 60 characters, got 61/],
       ['\u0301'.repeat(16_000), /at most 60 characters/],
       ['a\tb', /nobody can see/],
+      ['Ben\u202e', /nobody can see/],
       ['\ud800', /nobody can see/],
       ['boss@example.com', /not an email address/],
       ['boss\uff20example.com', /not an email address/],

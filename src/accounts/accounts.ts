@@ -1,20 +1,18 @@
 // Creates, changes and removes accounts and keys for the console and the command line. Each change writes an audit event.
 import { hash } from 'node:crypto'
 import type { Environment } from '../contract/environments.ts'
-import { entryOf } from '../contract/text/entry-of.ts'
 import { FieldProblem, InvalidFields } from '../contract/errors.ts'
 import type { Account, ApiKey, AuditEvent, Role } from '../store/account-store.ts'
-import { FIRST_RUN_EMAIL, isPerson, type Link, LINK_DAYS } from '../store/people-store.ts'
+import { FIRST_RUN_EMAIL, type Invited, isPerson, type Link, LINK_DAYS } from '../store/people-store.ts'
 import type { Store } from '../store/store.ts'
 import {
-  emailProblem,
-  EmailTaken,
   KEY_CHANGED,
   KEY_EXISTS,
   keyProblem,
   LAST_MANAGER,
   nameProblem,
   NameTaken,
+  newAccountProblems,
   NO_LINK,
   NO_RIGHT_TO_KEYS,
   NoAccount,
@@ -23,6 +21,7 @@ import {
   TOO_MANY_KEYS,
 } from './account-problems.ts'
 import { generateKey, hashKey, randomText, textFrom } from './api-keys.ts'
+import { ROLE_WORDS, roleWords } from './roles.ts'
 import { newToken } from './sessions.ts'
 import { hashPassword, verifyPassword } from './passwords.ts'
 
@@ -43,15 +42,6 @@ interface CreateOptions {
   signal?: AbortSignal
   isTrusted?: boolean
   link?: Link | undefined
-}
-
-/** For whom an invitation is. */
-export type Invited = Required<Pick<Link, 'name' | 'role'>>
-
-export const ROLE_WORDS: Record<Role, string> = {
-  manager: 'Manager',
-  member: 'Member',
-  keyless: 'Member without keys',
 }
 
 export interface MadeKey {
@@ -83,15 +73,7 @@ export class Accounts {
     { name, signal, isTrusted = via === 'command line', link }: CreateOptions = {},
   ): Promise<Account | InvalidFields> {
     const { accounts } = this.#store
-    const problems = async () => {
-      const shown = via === 'console' ? 'Enter your email address, like maria@shop.com.' : undefined
-      const found = [
-        name === undefined ? undefined : await this.newNameProblem(name),
-        emailProblem(email, shown) ?? ((await accounts.accountByEmail(email)) && new EmailTaken(email)),
-        passwordFieldProblem(password),
-      ]
-      return found.filter((problem) => problem !== undefined)
-    }
+    const problems = () => newAccountProblems(accounts, { name, email, password }, via === 'console')
     // Looked for before the hash, which takes long.
     const found = await problems()
     if (found.length > 0) return new InvalidFields(found)
@@ -113,13 +95,6 @@ export class Accounts {
     const account: Account = { id, email: FIRST_RUN_EMAIL, passwordHash, createdAt: this.#clock(), role: 'member' }
     const event = this.#event(id, 'account.created', 'command line', FIRST_RUN_EMAIL)
     return (await this.#store.accounts.createAccount(account, event)) ? account : undefined
-  }
-
-  /** Says what is wrong with the name of somebody who has no account yet. */
-  async newNameProblem(name: string): Promise<FieldProblem | undefined> {
-    const problem = nameProblem(name)
-    if (problem !== undefined) return problem
-    return (await this.#store.accounts.accountByName(name)) && new NameTaken(name)
   }
 
   /** Gives a person a name, which the history shows from then on. */
@@ -195,8 +170,8 @@ export class Accounts {
       ? { ...this.#event(by.id, 'account.link_made', 'console', account.email), ...about(account, by) }
       : this.#event(by.id, 'account.invited', 'console', `${to.name}, ${roleWords(to)}, for ${LINK_DAYS} days`)
     const expiresAt = event.at + LINK_DAYS * 86_400_000
-    const invited = account ? {} : to
-    const isMade = await this.#store.accounts.createLink(hash('sha256', token), account?.id, expiresAt, event, invited)
+    const isFor = 'email' in to ? to.id : to
+    const isMade = await this.#store.accounts.createLink(hash('sha256', token), isFor, expiresAt, event)
     return isMade ? token : undefined
   }
 
@@ -314,8 +289,4 @@ function about({ id: accountId }: Account, by: Account, detail = ''): Pick<Audit
 
 function keySubject({ id, name }: Pick<ApiKey, 'id' | 'name'>): string {
   return `${name} (${id})`
-}
-
-export function roleWords({ role }: Pick<Account, 'role'>): string {
-  return entryOf(ROLE_WORDS, role) ?? role
 }

@@ -35,6 +35,8 @@ export interface Link {
   role?: Role
 }
 
+export type Invited = Required<Pick<Link, 'name' | 'role'>>
+
 /** Returns the name that people know an account by. */
 export function nameOf({ name, email }: Pick<Account, 'name' | 'email'>): string {
   return name ?? email
@@ -82,16 +84,10 @@ interface PeopleStore {
    */
   removeAccount(accountId: string, event: AuditEvent, role?: Role): Promise<boolean>
   /**
-   * Adds a link of the account that the event names; without `accountId`, an invitation, which replaces one of this account for the same
-   * name. Resolves with false if that account is no manager, or if there is no other account `accountId`.
+   * Adds a link of the account that the event names: for the account with the id `to`, or an invitation, which replaces one of the same maker
+   * for the same name. Resolves with false if the maker is no manager, or if there is no other account `to`.
    */
-  createLink(
-    hash: string,
-    accountId: string | undefined,
-    expiresAt: number,
-    event: AuditEvent,
-    invited?: Pick<Link, 'name' | 'role'>,
-  ): Promise<boolean>
+  createLink(hash: string, to: string | Invited | undefined, expiresAt: number, event: AuditEvent): Promise<boolean>
   /**
    * Resolves with undefined if there is no such link, it has expired, the password was changed since, or the account that made it is
    * no longer a manager.
@@ -183,7 +179,8 @@ export function peopleStore(sql: Sql): PeopleStore {
   const accountById = async (id: string) => (await find('WHERE id = $1', id))[0]
 
   async function workingLinks(now: number, which: string, ...values: string[]): Promise<Link[]> {
-    const works = `SELECT hash, email AS maker, coalesce(accounts.name, email) AS "madeBy", account_links.name, account_links.role, account_id AS "accountId", replaces_hash AS "replacesHash", expires_at AS "expiresAt"
+    const works = `SELECT hash, email AS maker, coalesce(accounts.name, email) AS "madeBy", account_links.name, account_links.role,
+        account_id AS "accountId", replaces_hash AS "replacesHash", expires_at AS "expiresAt"
       FROM account_links JOIN accounts ON id = made_by AND accounts.role = 'manager'
       WHERE expires_at > $1 ${which}`
     const found = (await sql.read(works, now, ...values)).map(plain) as WorkingLink[]
@@ -260,14 +257,15 @@ export function peopleStore(sql: Sql): PeopleStore {
       })
     },
 
-    createLink(hash, accountId, expiresAt, event, { name = null, role = null } = {}) {
+    createLink(hash, to, expiresAt, event) {
+      const [accountId, name, role] = typeof to === 'object' ? [null, to.name, to.role] : [to ?? null, null, null]
       const insert = `INSERT INTO account_links (hash, account_id, made_by, expires_at, replaces_hash, name, role)
         SELECT $1, person.id, maker.id, CAST($4 AS BIGINT), person.password_hash, $5, $6 FROM accounts AS maker
         LEFT JOIN accounts AS person ON person.id = $2 AND person.id <> maker.id
         WHERE maker.id = $3 AND maker.role = 'manager' AND (person.id IS NOT NULL OR CAST($2 AS TEXT) IS NULL)`
       const purge = 'DELETE FROM account_links WHERE expires_at <= $1'
       const replace = 'DELETE FROM account_links WHERE account_id IS NULL AND made_by = $1 AND name = $2 AND hash <> $3'
-      const values = [hash, accountId ?? null, event.accountId, expiresAt, name, role]
+      const values = [hash, accountId, event.accountId, expiresAt, name, role]
       return change(event, [insert, ...values], [purge, event.at], [replace, event.accountId, name, hash])
     },
 
@@ -290,9 +288,11 @@ export function peopleStore(sql: Sql): PeopleStore {
         return ids
       })
       const ids = new Set((await Promise.all(idsOf)).flat())
-      const names = Array.from(await namesOf(ids), ([id, name]) => ({ id, name, folded: foldName(name) }))
-      const sorted = names.toSorted((one, other) => (one.folded < other.folded ? -1 : 1))
-      return new Map(sorted.map(({ id, name }) => [id, name]))
+      const names = Array.from(await namesOf(ids), ([id, name]) => ({
+        entry: [id, name] as const,
+        folded: foldName(name),
+      }))
+      return new Map(names.toSorted((one, other) => (one.folded < other.folded ? -1 : 1)).map(({ entry }) => entry))
     },
 
     changesOf: (petId, limit) => events(`${CHANGES_OF_PET} = $1`, [petId], limit),

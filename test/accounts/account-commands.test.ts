@@ -231,7 +231,7 @@ describe('petstore account', () => {
         ],
       )
       for (const [name, message] of [
-        ['BEN', /^petstore: Somebody here is called BEN already\. /],
+        ['BEN', /^petstore: Somebody here is called BEN already: /],
         ['You', /^petstore: "You" would be misunderstood\. /],
       ] as const)
         await commands.refused(1, `account create c@example.com --name ${name} --password-stdin`, message)

@@ -120,7 +120,10 @@ describeWithSample('what every form leads to', (browsing, sample, openMember) =>
     assert.equal(await browsing.petstore.accounts.setName(person, name, 'console'), undefined)
     for (const path of ['/people', '/people/keys']) {
       await page.goto(path)
-      await page.getByText(path === '/people' ? person.email : name).first().waitFor()
+      await page
+        .getByText(path === '/people' ? person.email : name)
+        .first()
+        .waitFor()
       await check(page, `${path} with long addresses`)
     }
     browsing.assertClean()

@@ -1,6 +1,7 @@
 // petstore account …: manages accounts, for deployments where sign-up is closed.
 import { emailProblem, nameProblem } from '../../accounts/account-problems.ts'
-import { Accounts, roleWords } from '../../accounts/accounts.ts'
+import { Accounts } from '../../accounts/accounts.ts'
+import { roleWords } from '../../accounts/roles.ts'
 import { PASSWORD_MIN_LENGTH, passwordProblem } from '../../accounts/passwords.ts'
 import { Problem } from '../../contract/errors.ts'
 import { escapeControls } from '../../contract/json.ts'

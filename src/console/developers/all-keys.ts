@@ -1,4 +1,4 @@
-// The active keys of everybody, for managers: whose each is, and when it was last used; revokes one.
+// The active keys of everyone, for managers: whose each is, and when it was last used; revokes one.
 import type { ApiKey } from '../../store/account-store.ts'
 import { emptyState, html } from '../../http/html/html.ts'
 import { readNames } from '../animals/animal-history.ts'
@@ -26,7 +26,7 @@ async function allKeysPage(visit: MemberVisit): Promise<HtmlPage> {
     section: 'people',
     body: html`<p class="back"><a href="/people">← People</a></p><h1>All keys</h1>
       ${visit.query.has('revoked') && NOTICES.revoked}
-      <p class="lead">The active keys of everybody in this store.</p>
+      <p class="lead">The active keys of everyone in this store.</p>
       ${page.isFirst && page.keys.length === 0 ? emptyState('No active key', 'People generate their own, under Keys.') : keyList(visit, page, await readNames(visit, owners))}`,
   }
 }

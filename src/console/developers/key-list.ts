@@ -1,4 +1,4 @@
-// Reads the keys of an account, or of everybody, with their use, a page at a time, and renders them as a table.
+// Reads the keys of an account, or of everyone, with their use, a page at a time, and renders them as a table.
 import { redacted, stateOf } from '../../accounts/api-keys.ts'
 import { longDate, OPERATIONS } from '../../contract/operations.ts'
 import type { ApiKey, KeyCalls } from '../../store/account-store.ts'
@@ -10,7 +10,7 @@ import { paging } from '../every-page/paging.ts'
 import { count, counted, localDay, minute } from '../every-page/times.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
 
-/** The page of everybody's keys. */
+/** The page of everyone's keys. */
 export const ALL_KEYS = '/people/keys'
 const KEYS_SHOWN = 20
 const WEEK = SPANS.week
@@ -23,7 +23,7 @@ export async function findOwnKey({ store, who }: MemberVisit, id: string): Promi
   return key?.accountId === who.account.id ? key : undefined
 }
 
-/** Reads the page of keys, of the visitor or of everybody, that follows the key `after` of the address, or the newest keys. */
+/** Reads the page of keys, of the visitor or of everyone, that follows the key `after` of the address, or the newest keys. */
 export async function readKeys(visit: MemberVisit, active: boolean, whose: 'own' | 'all' = 'own') {
   const { store, who, now, query } = visit
   const accountId = whose === 'own' ? who.account.id : undefined
@@ -41,14 +41,14 @@ export async function readKeys(visit: MemberVisit, active: boolean, whose: 'own'
 
 type KeyPage = Awaited<ReturnType<typeof readKeys>>
 
-/** With `ownerOf`, the table is one of everybody's keys, which a manager can revoke. */
+/** With `ownerOf`, the table is one of everyone's keys, which a manager can revoke. */
 export function keyList(visit: MemberVisit, page: KeyPage, ownerOf?: NameOf): Html {
   const { keys, calls, active, isFirst, hasMore } = page
   const list = ownerOf ? ALL_KEYS : '/keys'
   const state = active ? '' : 'inactive'
   const older = hasMore ? withQuery(list, { state, after: keys.at(-1)!.id }) : undefined
   return html`<table class="table keys">
-    <caption class="visually-hidden">${ownerOf ? 'Active keys of everybody' : active ? 'Your keys' : 'Keys no longer in use'}</caption>
+    <caption class="visually-hidden">${ownerOf ? 'Active keys of everyone' : active ? 'Your keys' : 'Keys no longer in use'}</caption>
     <thead><tr><th scope="col">Name</th>${ownerOf && html`<th scope="col">Owner</th>`}<th scope="col">Created</th><th scope="col">Last used</th><th scope="col">Expires</th>
       <th scope="col" class="number">Calls, ${WEEK.words}</th><th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
     <tbody>${keys.map((key) => keyRow(visit, key, calls.get(key.id) ?? [], ownerOf))}</tbody>

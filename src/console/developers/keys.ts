@@ -172,7 +172,7 @@ function confirmPage(visit: MemberVisit, key: ApiKey): Outcome {
   return key.revokedAt === undefined ? revokePage(visit, key) : { redirect: '/keys?revoked=yes' }
 }
 
-/** For a manager, `owner` is named, and the page belongs to the keys of everybody. */
+/** For a manager, `owner` is named, and the page belongs to the keys of everyone. */
 export function revokePage(visit: MemberVisit, key: ApiKey, owner?: Html, problems: Problems = []): HtmlPage {
   const list = owner ? ALL_KEYS : '/keys'
   return formPage(visit, {

@@ -41,7 +41,7 @@ ${!wide && foot(visit)}
 function stagingBand({ config, atHome }: Visit): Html | false {
   if (config.environment !== 'staging') return false
   const more = atHome && html` <a href="/#staging">Why?</a>`
-  return html`<p class="band"><strong>Staging</strong> <span>Test data and test keys only.${more}</span></p>`
+  return html`<p class="band"><strong>Practice store</strong> <span>Ask whoever set it up before using it for real.${more}</span></p>`
 }
 
 function navigation(visit: Visit, section: Section | undefined): Html {

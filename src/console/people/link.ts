@@ -1,7 +1,7 @@
 // The page of a link that a manager has passed on: an invitation creates an account, the other kind sets a new password. Opening it
 // changes nothing, so that the preview of a messenger does not use it up; sending its form does. The token is in the query, which
 // is never logged.
-import { roleWords } from '../../accounts/accounts.ts'
+import { roleWords } from '../../accounts/roles.ts'
 import { isToken } from '../../accounts/sessions.ts'
 import { TooManyTries } from '../../accounts/throttle.ts'
 import { Problem } from '../../contract/errors.ts'

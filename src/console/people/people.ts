@@ -1,10 +1,10 @@
 // The pages of people, for managers: who has an account, invitations, roles, links for a new password, and removal.
-import { NoAccount } from '../../accounts/account-problems.ts'
-import { type Invited, ROLE_WORDS, roleWords } from '../../accounts/accounts.ts'
+import { newNameProblem, NoAccount } from '../../accounts/account-problems.ts'
+import { ROLE_WORDS, roleWords } from '../../accounts/roles.ts'
 import { FieldProblem } from '../../contract/errors.ts'
 import { BASE_PATH } from '../../contract/operations.ts'
 import type { Account, Role } from '../../store/account-store.ts'
-import { isPerson, type Link, LINK_DAYS, nameOf } from '../../store/people-store.ts'
+import { type Invited, isPerson, type Link, LINK_DAYS, nameOf } from '../../store/people-store.ts'
 import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
 import { about, formPage } from '../every-page/form-page.ts'
 import { choice, field, form, hidden, type Problems, problemSummary, secretField } from '../every-page/forms.ts'
@@ -46,7 +46,7 @@ async function peoplePage(visit: MemberVisit, problems: Problems = []): Promise<
     section: 'people',
     ...(problems.length > 0 && { status: 409 }),
     body: html`<div class="page-head"><h1>People</h1><div class="head-actions"><a class="button" href="/people/keys">All keys</a>
-        <a class="button primary" href="/people/new">Invite a person</a></div></div>
+        <a class="button primary" href="/people/new">Invite</a></div></div>
       ${problemSummary(problems)}
       ${query.has('removed') && html`<p class="notice good" role="status">The account was removed, with its keys.</p>`}
       ${query.has('withdrawn') && html`<p class="notice good" role="status">Cancelled: the link does not work any more.</p>`}
@@ -104,15 +104,22 @@ async function gonePage(visit: MemberVisit): Promise<Outcome> {
   return peoplePage(visit, [new FieldProblem('', message)])
 }
 
-const ROLE_HINT =
-  'Managers invite and remove people, and remove animals. Keys of a member who becomes one without keys are revoked at once, for good.'
+const ROLE_HINT = 'Managers invite and remove people, and remove animals.'
+const KEYLESS_HINT = ' Keys of a member who becomes one without keys are revoked at once, for good.'
 
 const NO_SUCH_ROLE = new FieldProblem('role', 'Choose one of the listed roles')
 
 function personPage(visit: MemberVisit, person: Account, problems: Problems = []): HtmlPage {
   // A role of a newer program can be kept.
   const options = Object.entries({ ...ROLE_WORDS, [person.role]: roleWords(person) })
-  const role = choice({ name: 'role', label: 'Role', value: person.role, options, hint: ROLE_HINT, problems })
+  const role = choice({
+    name: 'role',
+    label: 'Role',
+    value: person.role,
+    options,
+    hint: ROLE_HINT + KEYLESS_HINT,
+    problems,
+  })
   return {
     title: withVisibleControls(nameOf(person)),
     section: 'people',
@@ -197,7 +204,7 @@ function invitePage(visit: MemberVisit, problems: Problems = []): HtmlPage {
 
 async function invite(visit: MemberVisit): Promise<Outcome> {
   const [name, role] = [visit.form.get('name')?.trim() ?? '', visit.form.get('role') as Role]
-  const problem = Object.hasOwn(ROLE_WORDS, role) ? await visit.accounts.newNameProblem(name) : NO_SUCH_ROLE
+  const problem = Object.hasOwn(ROLE_WORDS, role) ? await newNameProblem(visit.store.accounts, name) : NO_SUCH_ROLE
   return problem === undefined ? newLinkPage(visit, { name, role }) : invitePage(visit, [problem])
 }
 
