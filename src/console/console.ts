@@ -26,7 +26,6 @@ import { readFileForm } from './every-page/file-form.ts'
 import { readTyped, withTyped } from './every-page/forms.ts'
 import { inShare } from './every-page/readings.ts'
 import { importRoutes } from './animals/import-pages.ts'
-import { categoryChooserRoutes } from './animals/category-chooser.ts'
 import { categoryRoutes } from './animals/categories.ts'
 import { keyRoutes } from './developers/keys.ts'
 import { layout } from './every-page/layout.ts'
@@ -57,14 +56,13 @@ export const ROUTES: readonly ConsoleRoute[] = [
   ...keyRoutes,
   ...animalsRoutes,
   ...animalFileRoutes,
-  ...categoryChooserRoutes,
   ...recentChangesRoutes,
   ...animalAddingRoutes,
   ...animalBatchesRoutes,
   ...animalManyRoutes,
   ...importRoutes,
-  ...animalRoutes,
   ...categoryRoutes,
+  ...animalRoutes,
   ...activityRoutes,
   ...accountRoutes,
   ...allKeysRoutes,

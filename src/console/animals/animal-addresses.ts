@@ -12,6 +12,9 @@ export const IN_SHOP = 'shop'
 /** The parameters of listPets that the console accepts too: all except for the size of a page. */
 export const ACCEPTED = LIST_PARAMETERS.filter(({ name }) => name !== 'limit')
 
+/** The page of all categories, from which that of the list is chosen. */
+export const CHOOSER = '/animals/category'
+
 /** The parameter of the category, which only the console has. */
 export const CATEGORY = 'category'
 

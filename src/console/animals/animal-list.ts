@@ -36,8 +36,8 @@ export interface Listed {
   pets: readonly Pet[]
   counts: StatusCounts
   sort: Sort
-  /** The number of the first animal, if it is known. */
-  start: number | undefined
+  /** The number of the first animal. It may be a hint of the address: NaN, or one that can't be right. */
+  start: number
   /** How many there are, if they were counted. */
   total: number | undefined
   pages: Pages
@@ -84,99 +84,81 @@ export function readAsked(raw: URLSearchParams, whenAbsent: typeof ALL | typeof 
 export async function readList(visit: MemberVisit, asked: Asked, isBack = visit.query.has('newer')): Promise<Listed> {
   const { pets } = visit.store
   const { before, after, sort, ...filters } = asked
-  const [isOldest, isByName] = [sort === 'oldest', sort === 'name']
-  const listing = pets.list({ ...asked, limit: (isByName ? SORTED_MOST : ROWS) + 1 })
+  const [isOldest, most] = [sort === 'oldest', sort === 'name' ? SORTED_MOST : ROWS]
+  const listing = pets.list({ ...asked, limit: most + 1 })
   const [found, counts] = await Promise.all([listing, pets.countByStatus(asked.categoryId)])
-  if (isByName)
-    return found.length > SORTED_MOST
-      ? readList(visit, { ...filters, sort: 'newest' }, false)
-      : sorted(visit, asked, found, counts)
+  if (sort === 'name' && found.length <= most) return sorted(visit, asked, { pets: found, counts })
+  if (sort === 'name') return readList(visit, { ...filters, sort: 'newest' }, false)
   // No page before follows: reads the first page instead, which is never shorter.
-  if (isBack && found.length <= ROWS)
-    return readList(visit, { ...filters, sort, ...(isOldest && { after: BEFORE_ALL }) }, false)
+  const start = isOldest ? { after: BEFORE_ALL } : {}
+  if (isBack && found.length <= most) return readList(visit, { ...filters, sort, ...start }, false)
   // The one animal too many is at the end that the query goes towards.
   const ordered = isOldest ? found.toReversed() : found
-  const page = isBack ? ordered.slice(-ROWS) : ordered.slice(0, ROWS)
+  const page = isBack ? ordered.slice(-most) : ordered.slice(0, most)
   const isFirst = !isBack && (isOldest ? after === BEFORE_ALL : before === undefined)
-  const isLast = !isBack && found.length <= ROWS
+  const isLast = !isBack && found.length <= most
   const total = countOf(counts, asked)
-  const start = startOf(visit.query, isFirst, page.length, total, isLast)
-  const place = (name: string, pet: Pet, at: number) =>
-    listAddress(asked, { [name]: encodeCursor(pet.id), at: start === undefined ? '' : String(at) })
-  const pages: Pages = {}
-  if (!isFirst) pages[isOldest ? 'oldest' : 'newest'] = listAddress(asked)
-  if (!isFirst && page[0]) pages[isOldest ? 'previous' : 'newer'] = place('newer', page[0], Math.max(1, start! - ROWS))
-  if (!isLast) pages[isOldest ? 'next' : 'older'] = place('cursor', page.at(-1)!, start! + ROWS)
-  return { pets: page, counts, sort, start, total, pages }
+  const first =
+    isLast && !isFirst && total !== undefined && total <= COUNTED_MOST
+      ? total - page.length + 1
+      : hintOf(visit, isFirst)
+  const place = (name: string, pet: Pet | undefined, at: number) =>
+    pet && listAddress(asked, { [name]: encodeCursor(pet.id), at: at > 0 ? String(at) : '' })
+  const [back, previous, next] = isOldest
+    ? (['oldest', 'previous', 'next'] as const)
+    : (['newest', 'newer', 'older'] as const)
+  const pages: Pages = {
+    ...(!isFirst && { [back]: listAddress(asked), [previous]: place('newer', page[0], Math.max(1, first - most)) }),
+    ...(!isLast && { [next]: place('cursor', page.at(-1), first + most) }),
+  }
+  return { pets: page, counts, sort, start: first, total, pages }
 }
 
-/** Returns the number of the first animal of a page. That of an address is a hint, which is left out where it can't be right. */
-function startOf(raw: URLSearchParams, isFirst: boolean, shown: number, total = Infinity, isLast = false) {
-  if (isFirst) return 1
-  const isCounted = total <= COUNTED_MOST
-  const start = isLast && isCounted ? total - shown + 1 : Number(raw.get('at'))
-  const isPossible = Number.isSafeInteger(start) && start > 1 && (!isCounted || start + shown - 1 <= total)
-  return isPossible ? start : undefined
+/** Returns the number of the first animal that the address has as a hint: NaN if it has none. */
+function hintOf({ query }: MemberVisit, isFirst: boolean): number {
+  return isFirst ? 1 : Math.trunc(Number(query.get('at') ?? NaN))
 }
 
 /** Reads a page of what has the words in its name. */
 export async function readSearch(visit: MemberVisit, asked: Asked, q: string, words: string[]): Promise<Listed> {
   const { before, after: _after, sort, ...filters } = asked
-  const isNewest = sort === 'newest'
-  const page = { ...filters, limit: isNewest ? ROWS : SORTED_MOST, ...(isNewest && { before }) }
-  const { pets, next, isFull, counts } = await searchAlone(visit, (signal) =>
-    visit.store.pets.search({ ...page, words, isCounted: true, signal }),
+  const range = sort === 'newest' ? { limit: ROWS, ...(before !== undefined && { before }) } : { limit: SORTED_MOST }
+  const search = { ...filters, ...range, words, isCounted: true }
+  const { next, isFull, ...found } = await searchAlone(visit, (signal) =>
+    visit.store.pets.search({ ...search, signal }),
   )
-  if (!isNewest)
-    return next === undefined
-      ? sorted(visit, asked, pets, counts, q)
-      : readSearch(visit, { ...filters, sort: 'newest' }, q, words)
-  const total = countOf(counts, asked)
-  // Those with a status that only a later release knows are not counted.
-  const known = total !== undefined && total >= pets.length ? total : undefined
-  const start = startOf(visit.query, before === undefined, pets.length, known)
-  const at = start === undefined ? '' : String(start + pets.length)
-  return {
-    pets,
-    counts,
-    sort,
-    start,
-    total: known,
-    pages: {
-      ...(before !== undefined && { first: listAddress(asked, { q }) }),
-      ...(next !== undefined && {
-        [isFull ? 'older' : 'searchOlder']: listAddress(asked, { q, cursor: encodeCursor(next), at }),
-      }),
-    },
+  if (sort !== 'newest' && next === undefined) return sorted(visit, asked, found, q)
+  if (sort !== 'newest') return readSearch(visit, { ...filters, sort: 'newest' }, q, words)
+  const start = hintOf(visit, before === undefined)
+  const at = start > 0 ? String(start + found.pets.length) : ''
+  const pages: Pages = {
+    ...(before !== undefined && { first: listAddress(asked, { q }) }),
+    ...(next !== undefined && {
+      [isFull ? 'older' : 'searchOlder']: listAddress(asked, { q, cursor: encodeCursor(next), at }),
+    }),
   }
+  return { ...found, sort, start, total: countOf(found.counts, asked), pages }
 }
 
 /** Sorts all that match by name, or else from the oldest; `at` of the address is where the page starts. */
 async function sorted(
   visit: MemberVisit,
   asked: Asked,
-  all: readonly Pet[],
-  counts: StatusCounts,
+  found: Pick<Listed, 'pets' | 'counts'>,
   q = '',
 ): Promise<Listed> {
-  const { sort } = asked
-  const keyed = await inSlices(all, (pet) => ({ pet, key: sort === 'name' ? foldForSearch(pet.name) : '' }), visit.left)
-  const isBefore = (one: (typeof keyed)[0], other: (typeof keyed)[0]) =>
-    one.key === other.key ? one.pet.id < other.pet.id : one.key < other.key
-  keyed.sort((one, other) => (isBefore(one, other) ? -1 : 1))
-  const start = Math.max(1, Math.min(Math.trunc(Number(visit.query.get('at'))) || 1, all.length))
+  const isByName = asked.sort === 'name'
+  const keyed = await inSlices(found.pets, (pet) => ({ pet, key: isByName ? foldForSearch(pet.name) : '' }), visit.left)
+  const sign = (one: string | bigint, other: string | bigint) => Number(one > other) - Number(one < other)
+  keyed.sort((one, other) => sign(one.key, other.key) || sign(one.pet.id, other.pet.id))
+  const start = Math.max(1, Math.min(hintOf(visit, false) || 1, keyed.length))
   const page = (at: number) => listAddress(asked, { q, at: at > 1 ? String(at) : '' })
-  return {
-    pets: keyed.slice(start - 1, start - 1 + ROWS).map(({ pet }) => pet),
-    counts,
-    sort,
-    start,
-    total: all.length,
-    pages: {
-      ...(start > 1 && { first: page(1), previous: page(start - ROWS) }),
-      ...(start + ROWS <= all.length && { next: page(start + ROWS) }),
-    },
+  const pages = {
+    ...(start > 1 && { first: page(1), previous: page(start - ROWS) }),
+    ...(start + ROWS <= keyed.length && { next: page(start + ROWS) }),
   }
+  const pets = keyed.slice(start - 1, start - 1 + ROWS).map(({ pet }) => pet)
+  return { ...found, pets, sort: asked.sort, start, total: keyed.length, pages }
 }
 
 export type Sorts = Partial<Record<Sort, string>>

@@ -5,6 +5,7 @@ import { PET_STATUSES } from '../../contract/pets.ts'
 import { COUNTED_MOST } from '../../store/pet-counts.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
 import {
+  CHOOSER,
   type Chosen,
   IN_SHOP,
   chosenQuery,
@@ -15,7 +16,6 @@ import {
   withQuery,
 } from './animal-addresses.ts'
 import { countOf, type Sorts, type StatusCounts } from './animal-list.ts'
-import { CHOOSER } from './category-chooser.ts'
 import { STATUS_WORDS } from '../../contract/pet-words.ts'
 import { hidden } from '../every-page/forms.ts'
 import { count } from '../every-page/times.ts'

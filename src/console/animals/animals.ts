@@ -6,6 +6,7 @@ import type { Pet } from '../../contract/pets.ts'
 import { foldForSearch, wordsOf } from '../../contract/text/search-words.ts'
 import { Problem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
+import { COUNTED_MOST } from '../../store/pet-counts.ts'
 import { NAMES_READ } from '../../store/search-pets.ts'
 import { IN_SHOP, listAddress, SORTS, withFilters } from './animal-addresses.ts'
 import {
@@ -37,7 +38,7 @@ async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const { query: raw, store } = visit
   const asked = readAsked(raw, IN_SHOP)
   const typed = raw.get('q')?.trim() ?? ''
-  const [id, words] = [raw.has('cursor') ? undefined : int64FromText(typed), wordsOf(typed)]
+  const [id, words] = [raw.has('cursor') || raw.has('at') ? undefined : int64FromText(typed), wordsOf(typed)]
   if (asked instanceof Problem) return page(visit, { limit: 1, inShop: true, sort: 'newest' }, typed, asked.message)
   // An id that was typed; if there is none, names are searched, also for words that are numbers.
   if (id !== undefined && (await store.pets.get(id)) !== undefined)
@@ -92,7 +93,7 @@ async function results(
   const all = html`<a href="${listAddress(asked)}">Show all${status && ` ${status}`} animals${inShop && ' in the shop'}</a>`
   if (!table && pages.searchOlder === undefined)
     return emptyState(pages.first === undefined ? 'No animal matches' : 'No more animals match', all)
-  return html`<p class="quiet-text">${total === undefined ? 'Animals found' : `${countWords(total)} found`} for ${isolated(q)}, ${SORTS[sort].toLowerCase()}. ${all}</p>
+  return html`<p class="quiet-text">${total === undefined || total < found.pets.length ? 'Animals found' : `${countWords(total)} found`} for ${isolated(q)}, ${SORTS[sort].toLowerCase()}. ${all}</p>
     ${table}
     ${pages.searchOlder && html`<p class="quiet-text" role="status">This page has searched ${count(NAMES_READ)} names. Older animals may match too.</p>`}
     ${place}`
@@ -100,8 +101,10 @@ async function results(
 
 /** Says which of how many animals are shown, as far as that is known. */
 function rangeWords({ pets: { length }, start, total = 0 }: Listed): string {
-  const shown = start === undefined ? count(length) : `${count(start)}–${count(start + length - 1)}`
-  return total < (start ?? 1) + length - 1 || length === 0 ? '' : `${shown} of ${countWords(total)}`
+  const last = start + length - 1
+  const isKnown = start > 0 && (total > COUNTED_MOST || last <= total)
+  if (length === 0 || total < length) return ''
+  return `${isKnown ? `${count(start)}–${count(last)}` : count(length)} of ${countWords(total)}`
 }
 
 /** The animal of the step that was just taken keeps its place, also if it is no longer among those that were found. */

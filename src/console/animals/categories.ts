@@ -1,18 +1,18 @@
 // The pages of categories: find and list them with how many animals each has, add, rename and remove one. The numbers never change.
 import { type Category, categoryNameProblem } from '../../contract/category-name.ts'
-import { FieldProblem } from '../../contract/errors.ts'
+import { FieldProblem, Problem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { addCategory } from '../../store/category-store.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
-import { listAddress, ROWS, withQuery } from './animal-addresses.ts'
+import { CHOOSER, IN_SHOP, listAddress, ROWS, withQuery } from './animal-addresses.ts'
 import { authorOf } from './animal-history.ts'
-import { countOf } from './animal-list.ts'
+import { countOf, readAsked } from './animal-list.ts'
 import { countWords } from './animal-toolbar.ts'
 import { about, formPage } from '../every-page/form-page.ts'
 import { buttonForm, field, hidden, type Problems, readNotice, signNotice } from '../every-page/forms.ts'
 import { forManagers } from '../every-page/managers.ts'
 import { paging } from '../every-page/paging.ts'
-import { notFoundPage } from '../every-page/problem-pages.ts'
+import { badRequestPage, notFoundPage } from '../every-page/problem-pages.ts'
 import { count } from '../every-page/times.ts'
 import {
   type ConsoleRoute,
@@ -30,6 +30,7 @@ const withCategory = about(({ categories }, digits): Category | undefined => {
 })
 
 export const categoryRoutes: readonly ConsoleRoute[] = [
+  forMembers('GET', CHOOSER, chooserPage),
   forMembers('GET', '/categories', listPage),
   forMembers('GET', '/categories/new', (visit) => categoryPage(visit)),
   forMembers('POST', '/categories/new', add, { keepsTyped: true }),
@@ -37,6 +38,24 @@ export const categoryRoutes: readonly ConsoleRoute[] = [
   forMembers('POST', '/categories/{number}', withCategory(rename), { keepsTyped: true }),
   forManagers('POST', '/categories/{number}/remove', remove),
 ]
+
+/** Shows all categories, of which a press lists one. list.js shows them as a menu. Without a name, the one that is listed is among them. */
+function chooserPage({ query, categories }: MemberVisit): Outcome {
+  const asked = readAsked(query, IN_SHOP)
+  if (asked instanceof Problem) return badRequestPage(400, asked.message)
+  const q = query.get('q') ?? ''
+  const numbers = new Set([undefined, ...categories.names.keys(), asked.categoryId])
+  const link = (categoryId: bigint | undefined) => html`<li>
+    <a href="${listAddress({ ...asked, categoryId }, { q })}" ${categoryId === asked.categoryId && html`aria-current="true"`}>${categoryId === undefined ? 'All categories' : isolated(categories.words(categoryId))}</a></li>`
+  return {
+    title: 'Choose a category',
+    section: 'animals',
+    body: html`<p class="back"><a href="${listAddress(asked, { q })}">← Animals</a></p>
+      <h1>Choose a category</h1>
+      <ul class="choices">${Array.from(numbers, link)}</ul>
+      <p class="quiet-text"><a href="/categories">Manage categories</a></p>`,
+  }
+}
 
 /** Where counting the animals of a category stops. */
 const COUNTED = 1000

@@ -47,14 +47,10 @@ export function minute(time: number): Html {
   return timeElement(time, exactTime(time), html`data-local`)
 }
 
-/** 14:00, or 5 Dec, or 5 Dec 2030: only the time of what was on the day of `now`, and the year of another year. */
+/** 5 Dec 2030, or 14:00 on the day of `now`. */
 export function shortTime(time: number, now: number): Html {
-  const [then, today] = [new Date(time), new Date(now)].map((date) => date.toISOString().slice(0, 10)) as [
-    string,
-    string,
-  ]
-  const date = then.slice(0, 4) === today.slice(0, 4) ? shortDay(time) : exactTime(time).split(',', 1)[0]!
-  return timeElement(time, then === today ? clockTime(time) : date, html`data-local="short"`)
+  const isToday = Math.floor(time / DAY_MS) === Math.floor(now / DAY_MS)
+  return timeElement(time, isToday ? clockTime(time) : exactTime(time).split(',', 1)[0]!, html`data-local="short"`)
 }
 
 /** 1,240 */

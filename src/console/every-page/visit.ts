@@ -75,17 +75,8 @@ export interface HtmlPage {
   wide?: boolean
 }
 
-export type Section =
-  | 'animals'
-  | 'categories'
-  | 'history'
-  | 'keys'
-  | 'activity'
-  | 'reference'
-  | 'account'
-  | 'people'
-  | 'sign-in'
-  | 'sign-up'
+type Developers = 'activity' | 'keys' | 'reference'
+export type Section = 'animals' | 'categories' | 'history' | 'people' | 'account' | Developers | 'sign-in' | 'sign-up'
 
 /** A file that the browser saves. The content is sent while it is read from the store. */
 export interface Download {
