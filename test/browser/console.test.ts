@@ -436,6 +436,38 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     browsing.assertClean()
   })
 
+  it('moves all of a category, also those of the next page, by one load and four presses, and back by one Undo', async () => {
+    const { store, account } = browsing.petstore
+    for (const [number, name] of [
+      [77n, 'Geese'],
+      [78n, 'Ducks'],
+    ] as const)
+      await store.categories.save({ number, name }, undefined, event(account.id, 'category.added'))
+    await store.pets.createMany(Array.from({ length: 77 }, () => ({ ...rex, categoryId: 77n })))
+    const page = await browsing.openSignedIn()
+    await page.goto('/animals?category=77')
+    let loads = 0
+    page.on('load', () => (loads += 1))
+    await page.getByRole('checkbox', { name: 'Tick all on this page' }).first().click()
+    await page.getByRole('link', { name: 'Select all 77' }).click()
+    await page.getByText('77 selected').waitFor()
+    assert.equal(await page.locator('tbody :checked').count(), 50)
+    await page.getByRole('button', { name: 'Move to…' }).click()
+    await page.getByRole('dialog').getByRole('link', { name: 'Ducks' }).click()
+    await page.getByText('77 animals changed to Ducks.').waitFor()
+    assert.equal(loads, 1)
+    const counted = async () => (await store.pets.countByStatus(78n)).available
+    assert.equal(await counted(), 77)
+    await page.getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('77 animals changed back.').waitFor()
+    assert.equal(await counted(), 0)
+    await page.getByRole('checkbox', { name: 'Tick all on this page' }).first().click()
+    await page.getByRole('link', { name: 'Select all 77' }).click()
+    await page.locator('tbody [name=pick]').first().click({ force: true })
+    await page.getByText('76 selected').waitFor()
+    browsing.assertClean()
+  })
+
   it('shows rows and counts as they are when its tab is shown again, with the focus where it was, unless one is ticked', async () => {
     const id = await addRex()
     const page = await browsing.openSignedIn()

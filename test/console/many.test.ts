@@ -159,6 +159,48 @@ describeOnSqlite('Many animals at once', (service) => {
     assert.match((await manager.get(forged.location!)).body, /<h1>Remove \d+ animals?\?/)
   })
 
+  it('are selected beyond the page, moved by one press, and back by one Undo; a row that is unticked is left out', async () => {
+    const ids = await addAll(Array.from({ length: 77 }, (_, nth) => ({ categoryId: 77n, name: `Rex ${nth}` })))
+    const client = await signedIn(service())
+    const list = '/animals?category=77'
+    const { body } = await client.get(list)
+    assert.match(body, /href="\/animals\?category=77&amp;select=all">Select all 77</)
+    const selected = await client.get(`${list}&select=all`)
+    assert.match(selected.body, />77 selected</)
+    assert.equal(selected.body.split('name="pick"').length, selected.body.split(' checked>').length)
+    const fieldsOf = (page: string, without = '') => {
+      const named = [...page.matchAll(/name="(shown|pick)" value="([^"]*)"/g)].map(([, name, value]) => [name!, value!])
+      const { csrf, formId, set } = hiddenIn(page.split('id="many"')[1]!)
+      const ticked = named.filter(([name, value]) => name === 'shown' || value !== without)
+      return [['csrf', csrf!], ['formId', formId!], ['set', set!], ...ticked]
+    }
+    const move = (fields: string[][]) => client.postAll(`${PATH}?category=77`, [...fields, ['categoryId', '78']])
+    const newest = ids.at(-1)!
+    const { location } = await move(fieldsOf(selected.body, String(newest)))
+    assert.match(await told(client, { location }), /<strong>76 animals<\/strong> changed to <bdi>78<\/bdi>\.<\/p>/)
+    assert.deepEqual(new Set(await stored(ids.slice(0, -1), 'categoryId')), new Set([78n]))
+    assert.deepEqual(await stored([newest], 'categoryId'), [77n])
+    await press(client, location!)
+    assert.deepEqual(new Set(await stored(ids, 'categoryId')), new Set([77n]))
+
+    const again = fieldsOf((await client.get(`${list}&select=all`)).body)
+    // Of another page, so that no row shows it.
+    await service().store.pets.update(
+      ids[0]!,
+      { ...rex, categoryId: 77n, name: 'Rex 0' },
+      { ...rex, categoryId: 77n },
+      { at: 1, accountId: 'x', via: 'test' },
+    )
+    const refused = await move(again)
+    assert.match(await told(client, refused), /Nothing was changed:<\/strong> somebody has changed these animals/)
+    assert.match((await client.get(refused.location!)).body, />77 selected</)
+    assert.deepEqual(new Set(await stored(ids, 'categoryId')), new Set([77n]))
+    const added = (await addAll([{ categoryId: 77n }]))[0]!
+    assert.match(await told(client, await move(again)), /Nothing was changed/)
+    assert.match((await client.get(`${list}&q=rex+7&select=all`)).body, />14 selected</, 'a search')
+    assert.deepEqual(await stored([added], 'categoryId'), [77n])
+  })
+
   it('are refused without a token, more than a page, with a value that there is not, and forged', async () => {
     const ids = await addAll(Array.from({ length: 30 }, () => ({})))
     const client = await signedIn(service())

@@ -117,12 +117,15 @@ export async function batchNotice(visit: MemberVisit): Promise<Html | undefined>
   const named = visit.query.get('batch')
   if (named === NONE)
     return html`<p class="notice" role="status">Nothing was to be changed: either no animal was ticked, or they have that already.</p>`
+  if (named === OTHERS)
+    return html`<p class="notice warn" role="alert"><strong>Nothing was changed:</strong> somebody has changed these animals since you selected them. They are selected as they are now.</p>`
   const found = named === null ? undefined : await find(visit, named)
   return found && isOwn(visit, found.undo ?? found.batch) ? told(visit, found, 'list') : undefined
 }
 
-/** What the address of the list has in place of a batch if nothing was to be done. */
+/** What the address of the list has in place of a batch: nothing was to be done, or all were selected and are others now. */
 export const NONE = 'none'
+export const OTHERS = 'others'
 
 async function batchPage(visit: MemberVisit, found: Found): Promise<HtmlPage> {
   const { batch, undo } = found

@@ -1,21 +1,25 @@
-// Many animals of a list at once: those that are ticked get another status or category, or are removed, as one batch. Only those that still
-// are what their rows showed are changed.
+// Many animals of a list at once: those that are ticked, or all of the list, get another status or category, or are removed, as one batch.
+// Only those that still are what was shown are changed. All of a list are selected by a digest of what they are.
 import { hash } from 'node:crypto'
 import { newToken } from '../../accounts/sessions.ts'
 import { int64FromText } from '../../contract/int64.ts'
+import { Problem } from '../../contract/errors.ts'
+import { wordsOf } from '../../contract/text/search-words.ts'
 import { describePet } from '../../contract/pet-words.ts'
 import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
 import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
 import type { BatchPet, NewBatch } from '../../store/batches/batch-store.ts'
 import { fingerprintOf } from '../../store/idempotency.ts'
-import { keepingPosition, ROWS } from './animal-addresses.ts'
-import { NONE, work } from './animal-batches.ts'
+import { IN_SHOP, keepingPosition, ROWS } from './animal-addresses.ts'
+import { NONE, OTHERS, work } from './animal-batches.ts'
 import { authorOf, removedPage } from './animal-history.ts'
+import { readAsked } from './animal-list.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { choice, csrfField, hidden } from '../every-page/forms.ts'
+import { searchAlone } from '../every-page/readings.ts'
 import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
 import { badRequestPage, notFoundPage } from '../every-page/problem-pages.ts'
-import { counted } from '../every-page/times.ts'
+import { count, counted } from '../every-page/times.ts'
 import { type ConsoleRoute, forMembers, isManager } from '../every-page/visit.ts'
 import type { HtmlPage, MemberVisit, Outcome } from '../every-page/visit.ts'
 
@@ -30,8 +34,8 @@ export const animalManyRoutes: readonly ConsoleRoute[] = [
 const MOST = ROWS + 1
 
 /** Renders the tick of a row, with what the row shows in a short form: the id and a hash. */
-export function pick(pet: Pet): Html {
-  return html`<label class="pick"><input type="checkbox" name="pick" value="${pet.id}" form="many"><span class="visually-hidden">Tick ${pet.name}</span></label>
+export function pick(pet: Pet, isTicked: boolean): Html {
+  return html`<label class="pick"><input type="checkbox" name="pick" value="${pet.id}" form="many" ${isTicked && html`checked`}><span class="visually-hidden">Tick ${pet.name}</span></label>
     <input type="hidden" name="shown" value="${pet.id}.${hashOf(pet)}" form="many">`
 }
 
@@ -42,13 +46,48 @@ function hashOf(pet: NewPet): string {
 /** Renders the box that ticks all rows of the page; without a script, all of them count as ticked while it is. */
 export const PICK_ALL = html`<label class="pick"><input type="checkbox" name="all" value="yes" form="many"><span class="visually-hidden">Tick all on this page</span></label>`
 
-/** Renders the bar that is shown while a row is ticked (console.css counts them). The Enter key presses its first button, which sends nothing. */
-export function manyBar(visit: MemberVisit): Html {
+/** How many animals can be selected at once. */
+const SELECTED_MOST = 1000
+
+/** All animals that the list or the search has, and the digest of what they are. */
+interface Selection {
+  pets: readonly Pet[]
+  digest: string
+}
+
+/** Resolves with undefined if they are too many, or if the search has not reached its end. */
+export async function readAll(visit: MemberVisit): Promise<Selection | undefined> {
+  const asked = readAsked(visit.query, IN_SHOP)
+  if (asked instanceof Problem) return undefined
+  const { before: _before, after: _after, sort: _sort, ...filters } = asked
+  const query = { ...filters, limit: SELECTED_MOST + 1 }
+  const words = wordsOf(visit.query.get('q') ?? '')
+  const search = (signal: AbortSignal) => visit.store.pets.search({ ...query, words, signal })
+  const { pets, next } =
+    words.length > 0 ? await searchAlone(visit, search) : { pets: await visit.store.pets.list(query), next: undefined }
+  if (next !== undefined || pets.length > SELECTED_MOST) return undefined
+  return { pets, digest: hash('sha256', pets.map((pet) => `${pet.id}.${hashOf(pet)}`).join(), 'base64url') }
+}
+
+/**
+ * Renders the bar that is shown while a row is ticked (console.css counts them). The Enter key presses its first button, which sends nothing.
+ * It offers to select all of `total`, if they are more than the page shows.
+ */
+export function manyBar(visit: MemberVisit, shown: number, total = 0, selection?: Selection): Html {
+  const list = (more: Record<string, string>) => keepingPosition('/animals', visit.query, more)
+  const all =
+    total > shown &&
+    total <= SELECTED_MOST &&
+    html`<a class="button ghost all" data-select href="${list({ select: 'all' })}">Select all ${count(total)}</a>`
+  const ticked = html`${PICK_ALL}<span class="ticked">selected</span> ${all} <button class="button ghost" type="reset">Clear</button>`
+  const selected =
+    selection &&
+    html`${hidden('set', selection.digest)}<strong role="status" data-selected="${selection.pets.length}">${count(selection.pets.length)} selected</strong> <a class="button ghost" href="${list({})}">Clear</a>`
   const button = (status: string, words: string) =>
     html`<button class="button" name="status" value="${status}">${words}</button>`
   return html`<form class="many" id="many" method="post" action="${keepingPosition(PATH, visit.query)}" autocomplete="off" aria-label="Ticked animals">
     ${csrfField(visit)}${hidden('formId', newToken())}<button hidden formmethod="dialog"></button>
-    ${PICK_ALL}<span class="ticked">selected</span> <button class="button ghost" type="reset">Clear</button>
+    ${selected ?? ticked}
     ${button('sold', 'Sell')} ${button('pending', 'Reserve')} ${button('available', 'Release')}
     ${visit.categories.names.size > 0 && html`<button class="button" name="move" value="ask" data-choose>Move to…</button>`}
     ${isManager(visit) && html`<details class="menu"><summary class="button ghost">…<span class="visually-hidden"> More</span></summary><div class="menu-box"><button class="button danger-outline" name="remove" value="ask">Remove…</button></div></details>`}</form>`
@@ -77,18 +116,17 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
   const field = sent.has('status') ? 'status' : 'categoryId'
   const to = sent.get(field) ?? ''
   const value = fieldFromText(field, to)
-  const chosen = tickedIn(sent)
-  if (chosen.size > MOST || !(isRemoval || FIELDS[field].check(value)))
+  const found = await chosenIn(visit)
+  if (found === undefined) return { redirect: keepingPosition('/animals', query, { select: 'all', batch: OTHERS }) }
+  const most = isRemoval || !sent.has('set') ? MOST : SELECTED_MOST
+  if (found.length > most || !(isRemoval || FIELDS[field].check(value)))
     return badRequestPage(400, `Tick at most ${ROWS} animals, and choose what to do with them.`)
   if (isRemoval && !isManager(visit)) return MANAGERS_ONLY_PAGE
-  if (sent.get('remove') === 'ask' && chosen.size > 0) {
-    const ids = encodeURIComponent([...chosen.keys()].join('.'))
+  if (sent.get('remove') === 'ask' && found.length > 0) {
+    const ids = encodeURIComponent(found.map(({ id }) => id).join('.'))
     return { redirect: keepingPosition(`/animals/${ids}/remove`, query) }
   }
-  const found = await Promise.all(
-    Array.from(chosen, async ([id, shown]) => [shown, id, await store.pets.get(id)] as const),
-  )
-  const pets = found.flatMap(([shown, id, former]): BatchPet[] => {
+  const pets = found.flatMap(({ id, shown, pet: former }): BatchPet[] => {
     if (former === undefined || shown !== hashOf(former)) return [{ id, former, state: 'left' }]
     return isRemoval || former[field] !== value ? [{ id, former, state: 'waiting' }] : []
   })
@@ -103,17 +141,33 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
   return next(String(batch?.id ?? NONE))
 }
 
-/** Returns the hash of what was shown of each animal that is ticked. */
-function tickedIn(sent: URLSearchParams): Map<bigint, string> {
-  const ticked = new Set(sent.getAll('pick'))
+interface Chosen {
+  id: bigint
+  /** The hash of what was shown. */
+  shown: string
+  pet: Pet | undefined
+}
+
+/** Resolves with the animals that were ticked, or with all of the list but those; with undefined if these are no longer those that were selected. */
+async function chosenIn(visit: MemberVisit): Promise<Chosen[] | undefined> {
+  const { form: sent, store } = visit
+  const [ticked, digest] = [new Set(sent.getAll('pick')), sent.get('set')]
   const tokens = sent.getAll('shown').map((token) => token.split('.', 2) as [digits: string, shown: string])
-  const chosen = tokens.filter(([digits]) => sent.has('all') || ticked.has(digits))
-  return new Map(
-    chosen.flatMap(([digits, shown]) => {
+  const isTicked = (digits: string) => ticked.has(digits) || sent.has('all')
+  const rows = new Map(
+    tokens.flatMap(([digits, shown]) => {
       const id = int64FromText(digits)
-      return id === undefined ? [] : [[id, shown] as const]
+      return id === undefined ? [] : [[id, { shown, isTicked: isTicked(digits) }] as const]
     }),
   )
+  if (digest === null) {
+    const chosen = [...rows].filter(([, row]) => row.isTicked)
+    return Promise.all(chosen.map(async ([id, { shown }]) => ({ id, shown, pet: await store.pets.get(id) })))
+  }
+  const selection = await readAll(visit)
+  if (selection?.digest !== digest) return undefined
+  const left = selection.pets.filter(({ id }) => rows.get(id)?.isTicked !== false)
+  return left.map((pet) => ({ id: pet.id, shown: rows.get(pet.id)?.shown ?? hashOf(pet), pet }))
 }
 
 /** The address names one animal, or several with dots between their ids: a browser goes back to it, unlike to the answer to a form. */

@@ -3,7 +3,7 @@ import type { FieldName, Pet } from '../../contract/pets.ts'
 import { keepingPosition, type Sort, SORTS } from './animal-addresses.ts'
 import type { Sorts } from './animal-list.ts'
 import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
-import { manyBar, pick, PICK_ALL } from './animal-many.ts'
+import { manyBar, pick, PICK_ALL, readAll } from './animal-many.ts'
 import { listSteps, rowSteps, type Taken } from './animal-steps.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
 import { shortTime } from '../every-page/times.ts'
@@ -14,29 +14,35 @@ interface TableParts {
   pets: readonly Pet[]
   /** Which of how many animals are shown. */
   range: string
+  /** How many there are, if they were counted. */
+  total: number | undefined
   sort: Sort
   sorts: Sorts
   taken?: Taken | undefined
 }
 
 /** The link of a name covers its row, except for the buttons of the next steps. */
-export async function animalTable(visit: MemberVisit, { pets, range, sort, sorts, taken }: TableParts): Promise<Html> {
+export async function animalTable(
+  visit: MemberVisit,
+  { pets, range, total, sort, sorts, taken }: TableParts,
+): Promise<Html> {
+  const selection = visit.query.get('select') === 'all' ? await readAll(visit) : undefined
   const additions = await visit.store.pets.additions(pets.map(({ id }) => id))
   const position = keepingPosition('', visit.query)
   const isFresh = ({ id }: Pet) => id === taken?.pet.id || visit.query.get('added') === String(id)
   const row = (pet: Pet) => html`<tr ${isFresh(pet) && html`class="fresh"`}>
-    ${SHOWN_FIELDS.map((name) => cell(pet, name, visit, position))}${addedCell(additions.get(pet.id), visit)}<td class="number">${pet.id}</td>
+    ${SHOWN_FIELDS.map((name) => cell(pet, name, visit, position, selection !== undefined))}${addedCell(additions.get(pet.id), visit)}<td class="number">${pet.id}</td>
     <td class="step-cell">${rowSteps(pet, position, pet.id === taken?.pet.id ? taken.undo : undefined)}</td></tr>`
   const heading = (words: string, next: Sort) => (sorts[next] ? html`<a href="${sorts[next]}">${words}</a>` : words)
   return html`${listSteps(visit)}<table class="table animals pickable">
     <caption class="visually-hidden">Animals, ${SORTS[sort].toLowerCase()}</caption>
     <thead><tr>
-      ${SHOWN_FIELDS.map((name) => html`<th scope="col" ${name === 'name' && ARIA_SORT[sort].name}>${name === 'name' ? html`${PICK_ALL}${heading(labelOf(name), 'name')}` : labelOf(name)}</th>`)}
+      ${SHOWN_FIELDS.map((name) => html`<th scope="col" ${name === 'name' && ARIA_SORT[sort].name}>${name === 'name' ? html`${selection === undefined && PICK_ALL}${heading(labelOf(name), 'name')}` : labelOf(name)}</th>`)}
       <th scope="col" ${ARIA_SORT[sort].added}>${heading('Added', sort === 'newest' ? 'oldest' : 'newest')}</th>
       <th scope="col" class="number">Id</th><th scope="col" class="range"><span class="visually-hidden">Next step: </span>${range}</th>
     </tr></thead>
     <tbody>${pets.map(row)}</tbody>
-  </table>${manyBar(visit)}`
+  </table>${manyBar(visit, pets.length, total, selection)}`
 }
 
 const ARIA_SORT: Record<Sort, { name?: Html; added?: Html }> = {
@@ -49,10 +55,10 @@ function addedCell(addition: Addition | undefined, { now }: MemberVisit): Html {
   return html`<td class="added-cell">${addition ? shortTime(addition.at, now) : '–'}</td>`
 }
 
-function cell(pet: Pet, name: FieldName, { categories }: MemberVisit, position: string): Html {
+function cell(pet: Pet, name: FieldName, { categories }: MemberVisit, position: string, isTicked: boolean): Html {
   const words = inWords(pet, name, categories)
   if (name === 'name')
-    return html`<th scope="row"><a href="/animals/${pet.id}${position}">${isolated(words)}</a>${pick(pet)}</th>`
+    return html`<th scope="row"><a href="/animals/${pet.id}${position}">${isolated(words)}</a>${pick(pet, isTicked)}</th>`
   if (name === 'status') return html`<td class="status-cell"><span class="mark ${pet.status}">${words}</span></td>`
   return html`<td ${name === 'categoryId' && html`class="category-cell"`}>${isolated(words)}</td>`
 }

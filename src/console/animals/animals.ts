@@ -86,7 +86,7 @@ async function results(
   const { counts, sort, pages, total } = found
   const pets = withTaken(found, taken)
   const range = rangeWords(found)
-  const table = pets.length > 0 && (await animalTable(visit, { pets, range, sort, sorts, taken }))
+  const table = pets.length > 0 && (await animalTable(visit, { pets, range, total, sort, sorts, taken }))
   const place = paging(pages, range)
   if (q === '') return html`${table || nothing(asked, counts, visit.config)}${place}`
   const { status, inShop } = asked

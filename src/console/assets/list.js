@@ -6,7 +6,10 @@ const boxes = (name) => [...document.querySelectorAll(`[type="checkbox"][name="$
 addEventListener('change', ({ target }) => {
   if (target.name === 'all') for (const box of boxes('pick')) box.checked = target.checked
   if (target.name !== 'all' && target.name !== 'pick') return
-  for (const box of boxes('all')) box.checked = boxes('pick').every(({ checked }) => checked)
+  const left = boxes('pick').filter(({ checked }) => !checked).length
+  for (const box of boxes('all')) box.checked = left === 0
+  const all = document.querySelector('[data-selected]')
+  if (all) all.textContent = `${all.dataset.selected - left} selected`
 })
 
 /** Resolves with a page of the console; with nothing if it did not come, or the session has ended. */
@@ -18,11 +21,20 @@ async function pageAt(address) {
 
 /** Opens the page of categories as a menu: a link by it opens the list of one, a button gives one to the animals that are ticked. */
 addEventListener('click', (event) => {
-  const opener = event.target.closest?.('[data-choose]')
+  const opener = event.target.closest?.('[data-choose], [data-select]')
   if (!opener || event.ctrlKey || event.metaKey || event.shiftKey) return
   event.preventDefault()
-  void openChooser(opener)
+  void ('select' in opener.dataset ? selectAll : openChooser)(opener)
 })
+
+/** Selects all of the list, with its rows as they are then. */
+async function selectAll({ href }) {
+  const page = await pageAt(href)
+  if (!page) return location.assign(href)
+  for (const part of ['.animals', '#many']) document.querySelector(part).replaceWith(page.querySelector(part))
+  showLocalTimes(document.querySelector('.animals'))
+  document.querySelector('#many a').focus()
+}
 
 async function openChooser(opener) {
   const choose = document.querySelector('a[data-choose]')
