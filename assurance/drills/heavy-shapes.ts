@@ -166,6 +166,7 @@ export async function shapesOf(url: string, key: string): Promise<Shape[]> {
     form('/animals/1', '7,000 fields', filled('a&', BODY - 200)),
     form('/animals/1', 'broken escapes', filled('%', BODY - 200)),
     form('/keys', 'a name of marks', `name=${encoded(MARKS)}`),
+    form('/account/name', 'a name of marks', `name=${encoded(MARKS)}`),
     form('/account/password', 'a long password', `current=${filled('x', 7000)}&password=${filled('y', 7000)}`),
     form('/sign-in', 'a wrong password', `email=${EMAIL}&password=wrong`),
     ...['sign-in', 'sign-up'].flatMap((path) => [

@@ -236,7 +236,21 @@ for (const engine of ENGINES) {
       await withStore(database.url, async (store) => {
         const { accounts } = store
         await fill(store, { boss: 'manager', b: 'member', c: 'member' })
-        await accounts.createLink('invitation', undefined, 1e15, event('boss', 'account.invited'))
+        const cara = { name: 'Cara', role: 'keyless' } as const
+        for (const [hash, to] of [
+          ['replaced', cara],
+          ['other', { ...cara, name: 'Dora' }],
+          ['invitation', cara],
+        ] as const)
+          assert.ok(await accounts.createLink(hash, to, 1e15, event('boss', 'account.invited')))
+        assert.deepEqual(
+          (await accounts.links(1, 9)).map(({ hash }) => hash),
+          ['invitation', 'other'],
+        )
+        assert.partialDeepStrictEqual(await accounts.linkByHash('invitation', 1), {
+          ...cara,
+          madeBy: 'boss@example.com',
+        })
         await accounts.createLink('password', 'b', 1e15, event('boss', 'account.link_made'))
         const join = (link: string) => accounts.createAccount(account(`new-${link}`), event('new'), link)
         const set = (id: string, link: string) =>
@@ -250,6 +264,7 @@ for (const engine of ENGINES) {
           assert.equal(await set(id, link), false, `${id} ${link}`)
         assert.deepEqual([await join('invitation'), await set('b', 'password')], [true, true])
         assert.deepEqual([await join('invitation'), await set('b', 'password')], [false, false])
+        assert.equal((await accounts.accountById('new-invitation'))?.role, 'keyless')
       })
     })
 

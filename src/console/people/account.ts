@@ -1,6 +1,6 @@
 // The page of the account: changes its password, shows its security log, and deletes it.
 import type { AuditEvent } from '../../store/account-store.ts'
-import { NoAccount } from '../../accounts/account-problems.ts'
+import { NoAccount, passwordFieldProblem } from '../../accounts/account-problems.ts'
 import type { Via } from '../../accounts/accounts.ts'
 import { PASSWORD_MIN_LENGTH } from '../../accounts/passwords.ts'
 import { TooManyTries } from '../../accounts/throttle.ts'
@@ -120,7 +120,8 @@ function logItem({ action, at, via, subject, detail, count, since }: LogLine): H
 
 async function changePassword(visit: MemberVisit): Promise<Outcome> {
   const { accounts, who, form: typed, left } = visit
-  const refusal = await refuseUnlessPassword(visit, (problem) => accountPage(visit, [problem]))
+  const wrong = passwordFieldProblem(typed.get('password') ?? '') ?? []
+  const refusal = await refuseUnlessPassword(visit, (problem) => accountPage(visit, [problem].concat(wrong)))
   if (refusal !== undefined) return refusal
   const changed = await accounts.changePassword(who.account, typed.get('password') ?? '', 'console', left)
   if (changed instanceof NoAccount) return toSignIn('/account')
