@@ -34,6 +34,18 @@ describeWithSample('what every form leads to', (browsing, sample, openMember) =>
     await check(page, 'ticked animals')
     await page.locator('.many summary').click()
     await check(page, 'ticked animals, with the menu')
+    // At 200 % a phone has half as many pixels.
+    for (const [width, height] of [
+      [390, 844],
+      [195, 422],
+    ] as const) {
+      await page.setViewportSize({ width, height })
+      assert.equal((await page.locator('.many').boundingBox())!.height, 56, 'the bar is one line')
+      const [left, right] = (await page.evaluate(
+        `(({ left, right }) => [left, right])(document.querySelector('[name=remove]').getBoundingClientRect())`,
+      )) as [number, number]
+      assert.ok(left >= 0 && right <= width, `Remove is from ${left} to ${right} of ${width}`)
+    }
     await page.getByRole('button', { name: 'Remove…' }).click()
     await page.getByRole('heading', { name: 'Remove 50 animals?' }).waitFor()
     await check(page, 'animals to remove')

@@ -166,6 +166,26 @@ describeOnSqlite('The pages of the console', (service) => {
       assert.equal(titles.size, Object.keys(places).length)
     })
 
+    it('leads to People for managers alone, and to what developers need unless the account has no right to keys', async () => {
+      const { accounts, store } = service()
+      const client = await signedInAs(service(), 'till@example.com')
+      for (const [role, people, developers] of [
+        ['member', false, true],
+        ['keyless', false, false],
+        ['manager', true, true],
+      ] as const) {
+        const account = (await store.accounts.accountByEmail('till@example.com'))!
+        await accounts.setRole(account, role, 'command line')
+        const { body } = await client.get('/animals')
+        const [navigation = ''] = /<nav aria-label="Main">.*?<\/nav>/s.exec(body) ?? []
+        assert.deepEqual(
+          [navigation.includes('/people'), navigation.includes('/keys'), navigation.includes('/activity')],
+          [people, developers, developers],
+          role,
+        )
+      }
+    })
+
     it('that is not there leads on, to the animals for who is signed in', async () => {
       assert.match((await new ConsoleClient(service().url).get('/nothing')).body, /href="\/">Go to the start page/)
       const known = await (await signedIn(service())).get('/nothing')

@@ -54,7 +54,7 @@ async function addPage(visit: MemberVisit, problems: Problems = []): Promise<Htm
     cancel: '/animals',
     cancelWords: added.length > 0 ? 'Done' : 'Cancel',
     fields: html`${hidden('formId', value('formId') || newToken())}${FIELD_NAMES.map((name, nth) => animalField(name, { ...parts, focus: nth === 0 }))}`,
-    below: html`${added.length === 0 && html`<p class="quiet-text">Many at once? <a class="button quiet" href="/animals/import">Bring in a file</a></p>`}${added.length > 0 && html`<h2>Just added</h2><ul class="added">${added.map((pet) => addedItem(visit, pet))}</ul>`}`,
+    below: html`${added.length === 0 && html`<p class="quiet-text">Many at once? <a class="button quiet" href="/animals/import">Import a spreadsheet</a></p>`}${added.length > 0 && html`<h2>Just added</h2><ul class="added">${added.map((pet) => addedItem(visit, pet))}</ul>`}`,
   })
 }
 
