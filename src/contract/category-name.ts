@@ -1,5 +1,5 @@
 // The names of categories, for people and files: the interface knows only their numbers.
-import { didYouMean } from './text/did-you-mean.ts'
+import { nearestWord } from './text/did-you-mean.ts'
 import { foldName } from './text/fold-name.ts'
 import { int64FromText } from './int64.ts'
 import { quote } from './json.ts'
@@ -61,9 +61,15 @@ export class CategoryNames {
     return Array.from(this.#numbers).flatMap(([key, number]) => (key.includes(sought) ? [number] : []))
   }
 
+  /** Returns the name that is nearest to a mistyped one. */
+  nearest(name: string): string | undefined {
+    const folded = nearestWord(foldTyped(name), this.#numbers.keys())
+    return folded === undefined ? undefined : this.words(this.#numbers.get(folded)!)
+  }
+
   /** Says that no category has this name, and which one has nearly it. */
   unknown(name: string): string {
-    const shown = (folded: string) => this.words(this.#numbers.get(folded)!)
-    return `No category is named ${quote(name.trim())}.${didYouMean(foldTyped(name), this.#numbers.keys(), shown)}`
+    const nearest = this.nearest(name)
+    return `No category is named ${quote(name.trim())}.${nearest === undefined ? '' : ` Did you mean ${nearest}?`}`
   }
 }

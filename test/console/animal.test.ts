@@ -428,7 +428,7 @@ describeOnSqlite('Animals that are added one after the other', (service) => {
     const { location } = await client.submit(page, action, { ...fields, next: 'another' })
     return location!
   }
-  const listed = (body: string) => [...body.matchAll(/<li><span><strong><bdi>([^<]*)</g)].map(([, name]) => name)
+  const listed = (body: string) => [...body.matchAll(/<li><span><strong><bdi>([^<]+)</g)].map(([, name]) => name)
 
   it('keep category and status, and are listed below the form; each can be undone while nobody has changed it', async () => {
     const client = await signedIn(service())

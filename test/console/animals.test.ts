@@ -1,7 +1,7 @@
 // The animals in the console: a page at a time, by status where asked, with the same checks as the API.
 import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { it } from 'node:test'
 import { ENGINES } from '../harness/databases/engines.ts'
 import { samplePet } from '../harness/databases/sample-pet.ts'
@@ -413,7 +413,7 @@ for (const engine of ENGINES)
     }
   })
 
-it('The page of the list stays small with many categories, and so do the scripts of all pages', async () => {
+it('The page of the list stays small with many categories, and so do the scripts of each page', async () => {
   await using petstore = await startPetstore()
   const { store } = petstore
   const client = await signedInManager(petstore)
@@ -440,6 +440,8 @@ it('The page of the list stays small with many categories, and so do the scripts
     assert.ok(Buffer.byteLength(body) <= most, `${Buffer.byteLength(body)} bytes with ${to} categories`)
   }
   const scripts = globSync('../../src/console/assets/*.js', { cwd: import.meta.dirname })
-  const sizes = scripts.map((file) => readFileSync(join(import.meta.dirname, file)).length)
-  assert.ok(sizes.reduce((sum, size) => sum + size) <= 16_384, String(sizes))
+  const sizes = scripts.map((file) => [basename(file), readFileSync(join(import.meta.dirname, file)).length] as const)
+  const { 'console.js': everywhere = 0, ...others } = Object.fromEntries(sizes)
+  for (const [file, size] of Object.entries(others))
+    assert.ok(everywhere + size <= 16_384, `${file}: ${everywhere + size}`)
 })

@@ -177,6 +177,41 @@ describeService('Categories in the console', (service) => {
     assert.match((await manager.get('/categories?q=axolotl')).body, /No category matches/)
   })
 
+  it('are created, or the one that was meant is taken, by a button beside an unknown name, for a new animal and for a stored one', async () => {
+    const client = await signedIn(service())
+    await nameAll(service(), [{ number: 61n, name: 'Swans' }])
+    const sent = { name: 'Rex', categoryId: 'Swanz', status: 'available' }
+    const refused = await client.fillIn('/animals/new', { ...sent, next: 'another' })
+    const fields = hiddenIn(refused.body.split('<main')[1]!)
+    assert.match(refused.body, /name="use" value="Swans".*name="create" value="yes"/s)
+    const [first] = /<button[^>]*>/.exec(refused.body.split('<main')[1]!)!
+    assert.doesNotMatch(first, /name=/, 'the Enter key presses none of them')
+    const used = await client.post('/animals/new', { ...fields, ...sent, use: 'Swans' })
+    assert.match(used.location!, /^\/animals\/new\?added=\d+&categoryId=61&/)
+    const create = { ...(await client.hiddenFields('/animals/new')), ...sent, create: 'yes' }
+    const numberOf = async (name: string) => (await service().store.categories.names()).numberOf(name)
+    const created = await client.post('/animals/new', create)
+    const [, id = ''] = /added=(\d+)/.exec(created.location!)!
+    assert.equal((await client.post('/animals/new', create)).location, created.location, 'sent twice')
+    assert.equal((await service().store.pets.get(BigInt(id)))?.categoryId, await numberOf('Swanz'))
+    const stored = `/animals/${await addPet('Tom', 61n)}`
+    const asked = await client.fillIn(stored, { ...sent, categoryId: 'Storks' })
+    assert.match(asked.body, /Create the category “<bdi>Storks<\/bdi>”/)
+    assert.match(
+      (await client.fillIn(stored, { ...sent, categoryId: 'Storks', create: 'yes' })).location!,
+      /changed=yes/,
+    )
+    assert.equal((await newestEvent())!.action, 'pet.changed')
+    assert.notEqual(await numberOf('Storks'), undefined)
+    for (const categoryId of ['', '9'.repeat(30), 'x'.repeat(101), 'a\0b'])
+      for (const press of [{}, { create: 'yes' }]) {
+        const { status, body } = await client.fillIn('/animals/new', { ...sent, categoryId, ...press })
+        assert.equal(status, 400)
+        assert.equal(problemsIn(body).length, 1)
+        assert.doesNotMatch(body, /name="create"/)
+      }
+  })
+
   it('restrict the list, its pages, steps, search and download to one of them', async () => {
     const client = await signedIn(service())
     await nameAll(service(), [{ number: 50n, name: 'Geckos' }])

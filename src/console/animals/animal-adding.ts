@@ -1,5 +1,5 @@
 // The page that adds animals, one after the other: category and status stay, and those that were just added are listed below the form,
-// where their Undo removes them again.
+// where their Undo removes them again. With adding.js the page stays, too, and asks for a line of that list at a time.
 import { hash } from 'node:crypto'
 import { newToken } from '../../accounts/sessions.ts'
 import { int64FromText } from '../../contract/int64.ts'
@@ -7,9 +7,11 @@ import { fieldFromText, FIELD_NAMES, FIELDS, type NewPet, type Pet } from '../..
 import { inWords, SHOWN_FIELDS } from '../../contract/pet-words.ts'
 import { FieldProblem, InvalidFields } from '../../contract/errors.ts'
 import { fingerprintOf, idempotencyFor } from '../../store/idempotency.ts'
+import { FETCHING_POLICY } from '../../http/html/security-headers.ts'
+import { assetAddress } from '../every-page/assets.ts'
 import { withAnimal } from './animal.ts'
 import { withQuery } from './animal-addresses.ts'
-import { animalField, readAnimal, suggestedCategories } from './animal-form.ts'
+import { animalField, readAnimal, settleCategory, suggestedCategories } from './animal-form.ts'
 import { authorOf } from './animal-history.ts'
 import { formPage } from '../every-page/form-page.ts'
 import { buttonForm, hidden, type Problems, readNotice, signNotice } from '../every-page/forms.ts'
@@ -38,12 +40,12 @@ async function addPage(visit: MemberVisit, problems: Problems = []): Promise<Htm
   const added = (await Promise.all(addedIds(query).map((id) => ownAddition(visit, id)))).filter(
     (pet) => pet !== undefined,
   )
-  const one = (look: string) => html`<button class="button ${look}">Add animal</button>`
+  const one = (look: string) => html`<button class="button ${look}" name="next" value="list">Add animal</button>`
   const another = (look: string) =>
     html`<button class="button ${look}" name="next" value="another">Add and add another</button>`
   const [last, undone] = [problems.length === 0 && added[0], readNotice(visit, ['undone'])?.undone]
   const said = undone ? `${undone} is no longer in the list` : last && `${last.name} added (${last.id})`
-  return formPage(visit, {
+  const page = formPage(visit, {
     title: 'Add an animal',
     section: 'animals',
     problems,
@@ -53,10 +55,21 @@ async function addPage(visit: MemberVisit, problems: Problems = []): Promise<Htm
     submit: added.length > 0 ? html`${another('primary')} ${one('')}` : html`${one('primary')} ${another('')}`,
     cancel: '/animals',
     cancelWords: added.length > 0 ? 'Done' : 'Cancel',
-    fields: html`${hidden('formId', value('formId') || newToken())}${FIELD_NAMES.map((name, nth) => animalField(name, { ...parts, focus: nth === 0 }))}`,
-    below: html`${added.length === 0 && html`<p class="quiet-text">Many at once? <a class="button quiet" href="/animals/import">Import a spreadsheet</a></p>`}${added.length > 0 && html`<h2>Just added</h2><ul class="added">${added.map((pet) => addedItem(visit, pet))}</ul>`}`,
+    // A button beside the category goes where the last one would have gone.
+    fields: html`${typed.has('next') && hidden('next', typed.getAll('next').at(-1)!)}${hidden('formId', value('formId') || newToken())}${FIELD_NAMES.map((name, nth) => animalField(name, { ...parts, focus: nth === 0 }))}`,
+    below: html`${added.length === 0 && html`<p class="quiet-text">Many at once? <a class="button quiet" href="/animals/import">Import a spreadsheet</a></p>`}<section data-who="${visit.who.account.id}" ${added.length === 0 && html`hidden`}>${NOT_ADDED}<h2>Just added</h2><ul class="added" aria-live="polite" aria-relevant="additions">${added.map((pet) => addedItem(visit, pet))}</ul></section>`,
   })
+  const head = html`<script src="${assetAddress('adding.js')}" type="module"></script>`
+  return { ...page, head, headers: { 'Content-Security-Policy': FETCHING_POLICY } }
 }
+
+/** What adding.js shows of animals that are not added yet. */
+const NOT_ADDED = html`<div class="notice warn" aria-live="assertive" hidden><p>Your session has ended. What is not added yet is kept here.</p>
+    <p class="actions"><a class="button" href="/sign-in?next=${PATH}">Sign in</a></p></div>
+  <div class="notice warn" aria-live="assertive" hidden><p>You typed some of these animals before. They are not added yet.</p>
+    <p class="actions"><button class="button">Add them</button><button class="button quiet" value="discard">Discard them</button></p></div>
+  <template><li><span><strong><bdi></bdi></strong> <span class="quiet-text"></span></span><p class="problem" aria-live="assertive"></p><span class="offers"></span>
+    <button class="button quiet" value="edit">Edit</button><button class="button quiet">Try again</button></li></template>`
 
 /** Returns the category or the status of the animal before: a link fills in no other text. */
 function keptValue(query: URLSearchParams, name: string): string {
@@ -87,7 +100,8 @@ function addedItem(visit: MemberVisit, pet: Pet): Html {
 
 async function add(visit: MemberVisit): Promise<Outcome> {
   const { form: typed, query, store, who, now } = visit
-  const parsed = readAnimal((name) => typed.get(name) ?? '', visit.categories)
+  const unsettled = await settleCategory(visit)
+  const parsed = unsettled ?? readAnimal((name) => typed.get(name) ?? '', visit.categories)
   if (parsed instanceof InvalidFields) return addPage(visit, parsed.problems)
   const key = idempotencyKey(typed.get('formId') ?? '', parsed)
   const by = who.account.id
@@ -97,11 +111,15 @@ async function add(visit: MemberVisit): Promise<Outcome> {
       new FieldProblem('', 'This form is already being processed; send it again in a few seconds.'),
     ])
   const { id } = created.pet
-  if (typed.get('next') !== 'another')
-    return { redirect: withQuery('/animals', signNotice(visit, { added: String(id) })) }
+  const next = typed.getAll('next').at(-1)
+  const list = withQuery('/animals', signNotice(visit, { added: String(id) }))
+  if (next !== 'another' && next !== 'line') return { redirect: list }
   const { name: _name, ...kept } = Object.fromEntries(FIELD_NAMES.map((name) => [name, String(parsed[name] ?? '')]))
   const added = [...new Set([id, ...addedIds(query)])].slice(0, LISTED).join('.')
-  return { redirect: withQuery(PATH, { added, ...kept }) }
+  const page = withQuery(PATH, { added, ...kept })
+  if (next === 'another') return { redirect: page }
+  const body = html`<ul class="added" data-page="${page}" data-list="${list}">${addedItem(visit, created.pet)}</ul>`
+  return { title: 'Added', section: 'animals', body }
 }
 
 /** A form that is sent twice adds one animal. If the visitor goes back and edits the form, it adds another animal. */

@@ -1,5 +1,5 @@
 // The fields of an animal in a form, and messages about invalid values for the people who fill it in.
-import type { CategoryNames } from '../../contract/category-name.ts'
+import { type CategoryNames, categoryNameProblem } from '../../contract/category-name.ts'
 import { INT64_MAX, INT64_MIN, int64FromJsonNumber } from '../../contract/int64.ts'
 import { NAME_MAX_LENGTH } from '../../contract/limits.ts'
 import {
@@ -13,8 +13,10 @@ import {
 } from '../../contract/pets.ts'
 import { categoryWords, fieldText, labelOf, STATUS_WORDS } from '../../contract/pet-words.ts'
 import { FieldProblem, InvalidFields } from '../../contract/errors.ts'
+import { addCategory } from '../../store/category-store.ts'
+import { authorOf } from './animal-history.ts'
 import { choice, field, type FieldParts } from '../every-page/forms.ts'
-import type { Html } from '../../http/html/html.ts'
+import { html, type Html, isolated } from '../../http/html/html.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
 
 const STATUS_OPTIONS = PET_STATUSES.map((status) => [status, STATUS_WORDS[status]] as const)
@@ -48,6 +50,7 @@ const SHOWN: Record<FieldName, ShownField> = {
         value: categoryWords(value, categories),
         hint: 'A name, or a number such as 3.',
         suggestions: suggested.map((number) => categories.words(number)),
+        offers: parts.problems.some((problem) => problem.field === parts.name) && categoryOffers(value, categories),
       }),
     problem: (typed, categories) => {
       if (typed.trim() === '') return 'Enter a category'
@@ -64,6 +67,26 @@ const SHOWN: Record<FieldName, ShownField> = {
     },
     problem: () => `Choose one of ${Object.values(STATUS_WORDS).join(', ')}`,
   },
+}
+
+/** Renders what can be pressed beside a category that nobody has named: the one that was meant, or a new one. */
+function categoryOffers(typed: string, categories: CategoryNames): Html | false {
+  const [name, near] = [typed.trim(), categories.nearest(typed)]
+  const isNew = categories.numberOf(name) === undefined && categoryNameProblem(name) === undefined
+  if (near === undefined && !isNew) return false
+  return html`${near !== undefined && html`<button class="button quiet" name="use" value="${near}"><span>Use ${isolated(near)}</span></button>`}
+    ${isNew && html`<button class="button quiet" name="create" value="yes"><span>Create the category “${isolated(name)}”</span></button>`}`
+}
+
+/** Does what was pressed there, before the form is read. Resolves with the problem if the category can't be created. */
+export async function settleCategory(visit: MemberVisit): Promise<InvalidFields | undefined> {
+  const { form, store, categories } = visit
+  if (form.has('use')) form.set('categoryId', form.get('use')!)
+  const name = form.get('categoryId')?.trim() ?? ''
+  if (!form.has('create') || categories.numberOf(name) !== undefined) return undefined
+  const added = await addCategory(store, name, '', authorOf(visit))
+  visit.categories = await store.categories.names()
+  return added instanceof FieldProblem ? new InvalidFields([new FieldProblem('categoryId', added.message)]) : undefined
 }
 
 /** `value` returns what was typed into a field, or what it starts with. */

@@ -5,7 +5,7 @@ import { type FieldName, isSamePet, type Pet } from '../../contract/pets.ts'
 import { InvalidFields } from '../../contract/errors.ts'
 import { keepingPosition, listAddress } from './animal-addresses.ts'
 import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
-import { readAnimal, suggestedCategories } from './animal-form.ts'
+import { readAnimal, settleCategory, suggestedCategories } from './animal-form.ts'
 import { authorOf, CHANGES_SHOWN, lastChangeOf, readHistory, removedPage, timeline } from './animal-history.ts'
 import {
   carriedFields,
@@ -103,8 +103,9 @@ const SAVED = { changed: 'yes' }
 
 /** Saves what was changed in the form. What others changed meanwhile stays, and the page that follows names it. */
 async function change(visit: MemberVisit, pet: Pet): Promise<Outcome> {
+  const unsettled = await settleCategory(visit)
   const merge = mergeForm(visit, pet)
-  const wanted = readAnimal((name) => merge.values[name], visit.categories, pet)
+  const wanted = unsettled ?? readAnimal((name) => merge.values[name], visit.categories, pet)
   if (wanted instanceof InvalidFields) return animalPage(visit, pet, merge, wanted.problems)
   if (merge.asked.length > 0) return animalPage(visit, pet, merge)
   const { storedAlready } = merge

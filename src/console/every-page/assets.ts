@@ -12,6 +12,7 @@ const TYPES = {
 } as const
 
 const FILES = {
+  'adding.js': 'assets/adding.js',
   'console.css': 'assets/console.css',
   'console.js': 'assets/console.js',
   'icon.svg': 'assets/icon.svg',

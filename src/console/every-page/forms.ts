@@ -63,14 +63,17 @@ interface InputParts extends FieldParts {
   suggestions?: readonly string[]
   /** Shows digits on a phone's keyboard. */
   numeric?: boolean
+  /** Buttons that fill in another value. They send the form, but the Enter key does not press them. */
+  offers?: Html | false
 }
 
 export function field(parts: InputParts): Html {
-  const { name, value = '', type = 'text', autocomplete = 'off', numeric, suggestions = [] } = parts
+  const { name, value = '', type = 'text', autocomplete = 'off', numeric, suggestions = [], offers } = parts
   const list = suggestions.length > 0 && `${name}-suggestions`
   const input = html`<input id="${name}" name="${name}" type="${type}" value="${value}" autocomplete="${autocomplete}" dir="auto"
       ${numeric && html`inputmode="numeric"`} ${list && html`list="${list}"`} ${description(parts)}>
-    ${list && html`<datalist id="${list}">${suggestions.map((suggestion) => html`<option value="${suggestion}"></option>`)}</datalist>`}`
+    ${list && html`<datalist id="${list}">${suggestions.map((suggestion) => html`<option value="${suggestion}"></option>`)}</datalist>`}
+    ${offers && html`<p class="offers"><button class="visually-hidden" tabindex="-1" aria-hidden="true"></button>${offers}</p>`}`
   return labelled(parts, input)
 }
 

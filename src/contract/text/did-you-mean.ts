@@ -3,16 +3,22 @@
 /** Bounds what a comparison with 1,000 names takes: the longest word that is compared, and how many letters of it may differ. */
 const MOST = { letters: 64, differ: 3 }
 
-/** Suggests the known word that is nearest to a mistyped one; returns '' if more than one letter in three differs, or all. */
-export function didYouMean(word: string, known: Iterable<string>, shown: (word: string) => string = String): string {
-  if (word.length > MOST.letters) return ''
+/** Suggests the known word that is nearest to a mistyped one; returns '' if there is none. */
+export function didYouMean(word: string, known: Iterable<string>): string {
+  const nearest = nearestWord(word, known)
+  return nearest === undefined ? '' : ` Did you mean ${nearest}?`
+}
+
+/** Returns the known word that is nearest to a mistyped one; undefined if more than one letter in three differs, or all. */
+export function nearestWord(word: string, known: Iterable<string>): string | undefined {
+  if (word.length > MOST.letters) return undefined
   let [best, least]: [string | undefined, number] = [undefined, Infinity]
   for (const candidate of known) {
     const most = Math.min(MOST.differ, Math.max(1, Math.floor(candidate.length / 3)), candidate.length - 1, least - 1)
     const far = distance(word, candidate, most)
     if (far <= most) [best, least] = [candidate, far]
   }
-  return best === undefined ? '' : ` Did you mean ${shown(best)}?`
+  return best
 }
 
 /**

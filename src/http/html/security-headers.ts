@@ -21,7 +21,7 @@ export const SECURITY_HEADERS = {
   'Permissions-Policy': 'camera=(), geolocation=(), microphone=()',
 }
 
-/** Lets console.js ask for pages: whether the first request with a new key has arrived, and the list after a step. */
+/** Lets scripts ask for pages: whether the first request with a new key has arrived, the list after a step, an animal that is added. */
 export const FETCHING_POLICY = policy({ ...DIRECTIVES, 'connect-src': "'self'" })
 
 /** Lets the reference use inline styles, and call the API at the base addresses that it lists. */
