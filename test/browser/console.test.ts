@@ -22,13 +22,6 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
   /** As a colleague changes the animal meanwhile. */
   const changeRex = (id: bigint, to: Partial<NewPet>) =>
     browsing.petstore.store.pets.update(id, rex, { ...rex, ...to }, event('acct_2', 'pet.changed'))
-  const openNewAnimal = async (name: string, categoryId: string) => {
-    const page = await browsing.openSignedIn()
-    await page.goto('/animals/new')
-    await page.getByLabel('Name').fill(name)
-    await page.getByLabel('Category').fill(categoryId)
-    return { page, button: page.getByRole('button', { name: 'Add animal' }) }
-  }
 
   it('leads from nothing to an account, a key, its use, its last use and its end', async () => {
     const page = await browsing.open({ permissions: ['clipboard-read', 'clipboard-write'] })
@@ -258,8 +251,10 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.locator('#email[aria-invalid="true"]:focus').waitFor()
     await page.locator('#email-problem', { hasText: 'Enter your email address, like maria@shop.com.' }).waitFor()
     assert.equal(await page.getByLabel('Email address').inputValue(), 'not an address')
-    const { page: other, button } = await openNewAnimal('Rex', '9223372036854775808')
-    await button.click()
+    const other = await browsing.openSignedIn()
+    await other.goto(`/animals/${await addRex()}?edit=yes`)
+    await other.getByLabel('Category').fill('9223372036854775808')
+    await other.getByRole('button', { name: 'Save' }).click()
     await other.locator('#categoryId[aria-invalid="true"]:focus').waitFor()
     browsing.assertClean()
   })
@@ -279,15 +274,21 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
   })
 
   it('sends a form once, however often its button is pressed', async () => {
-    const { page, button } = await openNewAnimal('Double', '1')
-    await button.dblclick()
+    const page = await browsing.openSignedIn()
+    await page.goto('/animals/new')
+    await page.getByLabel('Name').fill('Double')
+    await page.getByLabel('Category').fill('1')
+    await page.getByRole('button', { name: 'Add animal' }).dblclick()
     await page.getByText('Add another').waitFor()
     assert.equal(await page.getByRole('row', { name: 'Double' }).count(), 1)
     browsing.assertClean()
   })
 
   it('lets a visitor who goes back to a form send it again', async () => {
-    const { page, button } = await openNewAnimal('Back again', '1')
+    const page = await browsing.openSignedIn()
+    await page.goto('/categories/new')
+    await page.getByLabel('Name').fill('Back again')
+    const button = page.getByRole('button', { name: 'Add category' })
     // As if the visitor had left the page before the form arrived anywhere.
     await page.evaluate(
       'document.querySelector("form.form").addEventListener("submit", (event) => event.preventDefault(), { once: true })',
@@ -295,7 +296,7 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await button.click()
     await page.evaluate('dispatchEvent(new PageTransitionEvent("pageshow", { persisted: true }))')
     await button.click()
-    await page.getByText('Add another').waitFor()
+    await page.getByText('Saved: Back again').waitFor()
     browsing.assertClean()
   })
 
@@ -524,6 +525,21 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await dialog.getByRole('button', { name: 'Close' }).click()
     await page.keyboard.type('n')
     await page.waitForURL('**/animals/new')
+    browsing.assertClean()
+  })
+
+  it('presses no key of the list for who types on while it opens, until a pause', async () => {
+    const page = await browsing.openSignedIn()
+    await page.addInitScript('Date.now = () => Number(localStorage.getItem("now") ?? 1e12)')
+    await page.goto('/animals')
+    await page.keyboard.type('/zebra')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/animals?q=zebra*')
+    await page.keyboard.type('nn')
+    await page.evaluate('localStorage.setItem("now", 1e12 + 500)')
+    await page.keyboard.press('/')
+    await page.locator('[role=search] input:focus').waitFor()
+    assert.equal(new URL(page.url()).pathname, '/animals')
     browsing.assertClean()
   })
 

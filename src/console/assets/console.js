@@ -122,7 +122,17 @@ const KEYS = { '/': 'Find an animal', n: 'Add one', j: 'Next', k: 'Previous', '?
 const search = document.querySelector('[role="search"] input')
 if (search) addEventListener('keydown', pressKey)
 
+/** Who types on while the list opens presses none of its keys until a pause of half a second. */
+let [typedAt, isTypingOn] = [Number(sessionStorage.typed), true]
+const watch = () => {
+  isTypingOn &&= Date.now() - typedAt < 500
+  typedAt = Date.now()
+}
+addEventListener('keydown', watch, true)
+addEventListener('pagehide', () => (sessionStorage.typed = typedAt))
+
 function pressKey(event) {
+  if (isTypingOn) return
   const isTyped = event.target.matches('input:not([type="checkbox"]), select, textarea, dialog *')
   if (isTyped || event.ctrlKey || event.metaKey || event.altKey) return
   if (localStorage.getItem('keys') === 'off' && event.key !== '?') return
