@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import { ROUTES } from '../../src/console/console.ts'
 import { MEMBER_PAGES, OPEN_PAGES } from '../harness/connections/console-client.ts'
-import { check, describeWithSample, OF_A_FILE, OF_A_KEY, OF_A_PERSON, PROMISE } from './accessible.ts'
+import { check, describeWithSample, OF_A_BATCH, OF_A_FILE, OF_A_KEY, OF_A_PERSON, PROMISE } from './accessible.ts'
 
 const CONSOLE_CSS = readFileSync(new URL('../../src/console/assets/console.css', import.meta.url), 'utf8')
 
@@ -27,7 +27,7 @@ const SEEN_BY_MEMBERS = [
 ]
 
 it('Every page is looked at, also those whose address names something', () => {
-  const seen = [...SEEN_BY_ANYONE, ...SEEN_BY_MEMBERS, ...OF_A_KEY, ...OF_A_PERSON, OF_A_FILE]
+  const seen = [...SEEN_BY_ANYONE, ...SEEN_BY_MEMBERS, ...OF_A_KEY, ...OF_A_PERSON, OF_A_FILE, OF_A_BATCH]
   const isSeen = (path: string) =>
     seen.includes(path) || seen.some((page) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '\\w+')}$`).test(page))
   const missed = ROUTES.filter(({ method, path }) => method === 'GET' && path.includes('{') && !isSeen(path))

@@ -5,7 +5,7 @@ import type { AxeResults } from 'axe-core'
 import { linkAddress } from '../../src/console/people/link.ts'
 import { INVITED, makeAccount } from '../harness/harness.ts'
 import { event } from '../harness/databases/sample-rows.ts'
-import { check, describeWithSample, OF_A_KEY, OF_A_PERSON, PROMISE } from './accessible.ts'
+import { check, describeWithSample, OF_A_BATCH, OF_A_KEY, OF_A_PERSON, PROMISE } from './accessible.ts'
 import { generateKey } from './browsing.ts'
 import { SAMPLE_PASSWORD } from './sample-store.ts'
 
@@ -63,6 +63,8 @@ describeWithSample('what every form leads to', (browsing, sample, openMember) =>
     await check(page, 'animals that were changed')
     await page.getByRole('button', { name: 'Undo' }).click()
     await page.getByText('changed back').waitFor()
+    await page.goto(OF_A_BATCH.replace('{id}', new URL(page.url()).searchParams.get('batch')!))
+    await check(page, 'a batch')
     browsing.assertClean()
   })
 

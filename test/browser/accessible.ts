@@ -24,6 +24,7 @@ export const OF_A_KEY = [
 ]
 export const OF_A_PERSON = ['/people/{id}/remove', '/people/{id}']
 export const OF_A_FILE = '/animals/import/{file}'
+export const OF_A_BATCH = '/animals/batches/{id}'
 
 type Tests = (browsing: Browsing, sample: () => Sample, openMember: () => Promise<Page>) => void
 
