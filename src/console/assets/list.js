@@ -12,6 +12,10 @@ addEventListener('change', ({ target }) => {
   if (all) all.textContent = `${all.dataset.selected - left} selected`
 })
 
+/** On a phone the statuses are a line to scroll: shows the chosen one. */
+const chosen = document.querySelector('#by-status [aria-current]')
+if (chosen) chosen.closest('.toolbar').scrollLeft = chosen.getBoundingClientRect().left - innerWidth / 2
+
 /** Resolves with a page of the console; with nothing if it did not come, or the session has ended. */
 async function pageAt(address) {
   const response = await fetch(address).catch(() => undefined)

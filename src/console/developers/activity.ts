@@ -17,9 +17,9 @@ async function activityPage(visit: MemberVisit): Promise<HtmlPage> {
   await visit.flushUsage()
   const counts = await store.accounts.usageSince(who.account.id, firstBucket(span, now))
   return {
-    title: 'Activity',
+    title: 'API activity',
     section: 'activity',
-    body: html`<div class="page-head"><h1>Activity</h1>${spanChoice(span)}</div>
+    body: html`<div class="page-head"><h1>API activity</h1>${spanChoice(span)}</div>
       ${counts.length === 0 ? NO_REQUESTS : requestCharts(counts, span, now)}
       <section aria-labelledby="failed">
         <h2 id="failed">Failed requests</h2>
