@@ -141,7 +141,7 @@ describeService(
       const joined = same.get(pages[0]!)
       for (const refused of [await same.get(pages[2]!), await person.postFile(PAGE, {}, 'x', 'x.csv')]) {
         assert.deepEqual([refused.status, refused.headers.get('retry-after')], [429, '5'])
-        assert.match(refused.body, /Two of your files or changes are still at work*Try again in a moment/s)
+        assert.match(refused.body, /Two of your files or changes are still at work.*Try again in a moment/s)
       }
       release()
       for (const { status } of await Promise.all([...reading, joined])) assert.equal(status, 200)
