@@ -104,6 +104,11 @@ interface PeopleStore {
   authors(): Promise<ReadonlyMap<string, string>>
   /** The changes of an animal by any account, its removal included, newest first. */
   changesOf(petId: bigint, limit: number): Promise<RecordedEvent[]>
+  /**
+   * The newest change of the status of each animal, by one statement. Of one with `LOOKED_AT` newer changes, one of these; of one that has no
+   * such change, none.
+   */
+  statusChanges(petIds: readonly bigint[]): Promise<RecordedEvent[]>
   /** The changes of a batch, newest first. */
   changesIn(batchId: bigint, limit: number): Promise<RecordedEvent[]>
   /** The last event of these actions, a pattern of LIKE, with this subject, if it is among the newest 10,000 of all events. */
@@ -131,6 +136,9 @@ const AUTHORS = [
   ['account_id', `audit_events WHERE ${OF_PETS}`],
   ['added_by', `pets WHERE ${ADDED_IN_CONSOLE}`],
 ] as const
+
+/** How many changes of an animal are looked at for that of its status. */
+const LOOKED_AT = 20
 
 const RECENT = 'id > (SELECT max(id) FROM audit_events) - 10000'
 
@@ -296,6 +304,13 @@ export function peopleStore(sql: Sql): PeopleStore {
     },
 
     changesOf: (petId, limit) => events(`${CHANGES_OF_PET} = $1`, [petId], limit),
+    statusChanges(petIds) {
+      const ids = JSON.stringify(petIds.map((id) => ({ id: String(id) })))
+      const newest = `SELECT id, data FROM audit_events WHERE ${CHANGES_OF_PET} = asked.id ORDER BY id DESC LIMIT ${LOOKED_AT}`
+      const found = `SELECT coalesce(max(CASE WHEN data LIKE '%"status":%' THEN id END), CASE WHEN count(*) = ${LOOKED_AT} THEN min(id) END)
+        FROM (${newest}) AS newest`
+      return events(`id IN (SELECT (${found}) FROM ${sql.jsonTable('$1', 'asked', 'id BIGINT')})`, [ids], petIds.length)
+    },
     changesIn: (batchId, limit) => events('batch_id = $1', [batchId], limit),
     lastEvent: async (...values) => (await events(`action LIKE $1 AND subject = $2 AND ${RECENT}`, values, 1))[0],
   }

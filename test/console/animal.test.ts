@@ -236,6 +236,44 @@ describeOnSqlite('The next step of an animal', (service) => {
       assert.equal((await service().store.accounts.changesOf(id, 9)).length, 2)
     })
 
+  it('says in the list and on its page by whom an animal is reserved, and since when', async () => {
+    const { store, account } = service()
+    const [one, other] = [await signedIn(service()), await signedInAs(service(), 'reserver@example.com')]
+    const categoryId = 55n
+    const at = Date.parse('2026-03-05T10:00:00Z')
+    const added = await addTo(service(), { categoryId, status: 'pending' }, { at, by: account.id })
+    const [taken, ticked, busy] = await Promise.all([1, 2, 3].map(() => addTo(service(), { categoryId })))
+    for (const id of [taken, busy]) await take(other, id!, 'pending')
+    const { csrf, formId } = await other.hiddenFields('/animals?category=55', '/animals/many?category=55')
+    const shown = /value="(\d+\.[^"]*)" form="many"/g
+    const { body } = await other.get('/animals?category=55')
+    const tokens = [...body.matchAll(shown)].map(([, token]) => ['shown', token!])
+    const fields = [
+      ['csrf', csrf!],
+      ['formId', formId!],
+      ['status', 'pending'],
+      ['pick', String(ticked)],
+    ]
+    await other.postAll('/animals/many', [...fields, ...tokens])
+    const rename = async (id: bigint, count: number) => {
+      for (let nth = 0; nth < count; nth += 1) {
+        const pet = (await store.pets.get(id))!
+        await store.pets.update(id, pet, { ...pet, name: `"status":"pending" ${nth}` }, { ...event(account.id), at })
+      }
+    }
+    await Promise.all([rename(added, 3), rename(taken!, 3), rename(busy!, 25)])
+    const rows = (await one.get('/animals?category=55')).body.split('<tr')
+    const by = (id: bigint) => {
+      const row = rows.find((each) => each.includes(`value="${id}"`)) ?? ''
+      return wordsOf(/<small>(.*?)<\/small>/s.exec(row)?.[1] ?? '')
+    }
+    const keeper = 'TIME · reserver@example.com'
+    assert.deepEqual([added, taken!, ticked!, busy!].map(by), ['TIME · You', keeper, keeper, ''])
+    assert.match(wordsOf((await one.get(`/animals/${taken}`)).body), /Reserved TIME · reserver@example\.com/)
+    const release = await other.submit(`/animals/${taken}`, stepOf(taken!), { step: 'pending.available' })
+    assert.doesNotMatch(wordsOf((await one.get(release.location!)).body), /Reserved TIME/)
+  })
+
   it('leads back to its row on a page of newer animals that has become the first one, and to one that the search no longer finds', async () => {
     const [oldest] = await Promise.all([addTo(service(), { categoryId: 66n }), addTo(service(), { categoryId: 66n })])
     const client = await signedIn(service())

@@ -348,7 +348,7 @@ for (const engine of ENGINES)
     assert.match(rangeIn(await client.get(second.replace('at=51', 'at=999')))!, /^50 of 120$/)
     assert.match(
       (await client.get('/animals')).body,
-      new RegExp(`<time datetime="${new Date(now).toISOString()}"[^>]*data-local="short"`),
+      new RegExp(`<time datetime="${new Date(now).toISOString().slice(0, 16)}Z" data-local="short"`),
     )
     assert.equal((await client.get('/animals?sort=constructor')).status, 400)
     // More than can be sorted in memory are shown from the newest.

@@ -92,6 +92,14 @@ for (const engine of ENGINES)
         await store.pets.remove(gone, rex, OTHER)
         const { done, changed } = await finish(store, first.id)
         assert.deepEqual([done, changed], [4, 2])
+        const steps = await store.accounts.statusChanges([...ids, -1n])
+        const newest = steps.map(({ petId, data }) => [petId, data?.to?.status ?? data?.from.status])
+        assert.deepEqual(newest, [
+          [ids[3], 'sold'],
+          [ids[0], 'sold'],
+          [gone, 'available'],
+          [other, 'pending'],
+        ])
         assert.deepEqual(await store.batches.leftAlone(first.id, 9), [other, gone])
         assert.deepEqual(await statusesOf(store, ids), ['sold', 'pending', undefined, 'sold'])
       })

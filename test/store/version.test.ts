@@ -125,6 +125,7 @@ const ACCOUNTS: Record<keyof Store['accounts'], Case> = {
   auditTrail: reads((store) => store.accounts.auditTrail('acct_1', 5)),
   securityLog: reads((store) => store.accounts.securityLog('acct_1')),
   changesOf: reads((store) => store.accounts.changesOf(1n, 5)),
+  statusChanges: reads((store) => store.accounts.statusChanges([1n])),
   changesIn: reads((store) => store.accounts.changesIn(1n, 5)),
 }
 

@@ -1,12 +1,12 @@
 // The history of an animal: shows who added it, who changed what, and when.
 import { valuesInWords } from '../../contract/pet-words.ts'
-import type { FieldName } from '../../contract/pets.ts'
+import type { FieldName, Pet } from '../../contract/pets.ts'
 import type { Author, PetData, RecordedEvent } from '../../store/account-store.ts'
 import type { PetChange } from '../../store/pet-changes.ts'
 import type { Addition } from '../../store/pet-columns.ts'
 import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { notFoundPage } from '../every-page/problem-pages.ts'
-import { minute } from '../every-page/times.ts'
+import { minute, shortTime } from '../every-page/times.ts'
 import type { HtmlPage, MemberVisit } from '../every-page/visit.ts'
 
 export const CHANGES_SHOWN = 20
@@ -84,6 +84,25 @@ export async function readNames({ store, who }: MemberVisit, ids: readonly (stri
     return name === undefined ? html`${isKey(id) ? 'A key of a' : 'A'} deleted account` : isolated(name)
   }
   return (id) => (id === undefined ? html`On the command line` : nameOf(id))
+}
+
+/** Resolves with by whom and since when animals are reserved: by their newest change of status, else by who has added them. */
+export async function readReservations(visit: MemberVisit, pets: readonly Pet[]): Promise<Map<bigint, Html>> {
+  const { store, now } = visit
+  const ids = pets.flatMap(({ id, status }) => (status === 'pending' ? [id] : []))
+  if (ids.length === 0) return new Map()
+  const [steps, additions] = await Promise.all([store.accounts.statusChanges(ids), store.pets.additions(ids)])
+  const reserved = ids.flatMap((id) => {
+    const step = steps.find(({ petId }) => petId === id)
+    const isKnown = step === undefined || step.data?.to?.status === 'pending'
+    const done = step ? { at: step.at, by: step.accountId } : additions.get(id)
+    return isKnown && done ? [{ id, ...done }] : []
+  })
+  const nameOf = await readNames(
+    visit,
+    reserved.map(({ by }) => by),
+  )
+  return new Map(reserved.map(({ id, at, by }) => [id, html`${shortTime(at, now)} · ${nameOf(by)}`]))
 }
 
 /** Says by whom and when something was done; "Not recorded" for animals whose addition was not. */

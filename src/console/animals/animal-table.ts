@@ -3,6 +3,7 @@ import type { FieldName, Pet } from '../../contract/pets.ts'
 import { keepingPosition, type Sort, SORTS } from './animal-addresses.ts'
 import type { Sorts } from './animal-list.ts'
 import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
+import { readReservations } from './animal-history.ts'
 import { manyBar, pick, PICK_ALL, readAll } from './animal-many.ts'
 import { listSteps, rowSteps, type Taken } from './animal-steps.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
@@ -28,10 +29,12 @@ export async function animalTable(
 ): Promise<Html> {
   const selection = visit.query.get('select') === 'all' ? await readAll(visit) : undefined
   const additions = await visit.store.pets.additions(pets.map(({ id }) => id))
+  const reserved = await readReservations(visit, pets)
   const position = keepingPosition('', visit.query)
   const isFresh = ({ id }: Pet) => id === taken?.pet.id || visit.query.get('added') === String(id)
+  const parts = { visit, position, reserved, isTicked: selection !== undefined }
   const row = (pet: Pet) => html`<tr ${isFresh(pet) && html`class="fresh"`}>
-    ${SHOWN_FIELDS.map((name) => cell(pet, name, visit, position, selection !== undefined))}${addedCell(additions.get(pet.id), visit)}<td class="number">${pet.id}</td>
+    ${SHOWN_FIELDS.map((name) => cell(pet, name, parts))}${addedCell(additions.get(pet.id), visit)}<td class="number">${pet.id}</td>
     <td class="step-cell">${rowSteps(pet, position, pet.id === taken?.pet.id ? taken.undo : undefined)}</td></tr>`
   const heading = (words: string, next: Sort) => (sorts[next] ? html`<a href="${sorts[next]}">${words}</a>` : words)
   return html`${listSteps(visit)}<table class="table animals pickable">
@@ -55,10 +58,20 @@ function addedCell(addition: Addition | undefined, { now }: MemberVisit): Html {
   return html`<td class="added-cell">${addition ? shortTime(addition.at, now) : '–'}</td>`
 }
 
-function cell(pet: Pet, name: FieldName, { categories }: MemberVisit, position: string, isTicked: boolean): Html {
-  const words = inWords(pet, name, categories)
+interface RowParts {
+  visit: MemberVisit
+  position: string
+  isTicked: boolean
+  /** By whom and since when, by id. */
+  reserved: ReadonlyMap<bigint, Html>
+}
+
+function cell(pet: Pet, name: FieldName, { visit, position, isTicked, reserved }: RowParts): Html {
+  const words = inWords(pet, name, visit.categories)
   if (name === 'name')
     return html`<th scope="row"><a href="/animals/${pet.id}${position}">${isolated(words)}</a>${pick(pet, isTicked)}</th>`
-  if (name === 'status') return html`<td class="status-cell"><span class="mark ${pet.status}">${words}</span></td>`
+  const by = reserved.get(pet.id)
+  if (name === 'status')
+    return html`<td class="status-cell"><span class="mark ${pet.status}">${words}</span>${by && html`<small>${by}</small>`}</td>`
   return html`<td ${name === 'categoryId' && html`class="category-cell"`}>${isolated(words)}</td>`
 }

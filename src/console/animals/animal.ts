@@ -6,7 +6,15 @@ import { InvalidFields } from '../../contract/errors.ts'
 import { keepingPosition, listAddress } from './animal-addresses.ts'
 import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
 import { readAnimal, settleCategory, suggestedCategories } from './animal-form.ts'
-import { authorOf, CHANGES_SHOWN, lastChangeOf, readHistory, removedPage, timeline } from './animal-history.ts'
+import {
+  authorOf,
+  CHANGES_SHOWN,
+  lastChangeOf,
+  readHistory,
+  readReservations,
+  removedPage,
+  timeline,
+} from './animal-history.ts'
 import {
   carriedFields,
   meanwhileNotice,
@@ -44,7 +52,7 @@ export const animalRoutes: readonly ConsoleRoute[] = [
 async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: Problems = []): Promise<HtmlPage> {
   const { categories } = visit
   const [{ changes, added }, suggested] = await Promise.all([readHistory(visit, pet.id), suggestedCategories(visit)])
-  const taken = await stepTaken(visit)
+  const [taken, reserved] = await Promise.all([stepTaken(visit), readReservations(visit, [pet])])
   const words = (name: FieldName) => inWords(pet, name, categories)
   const problems = [...unansweredProblems(merge), ...invalid]
   const isEditing =
@@ -66,7 +74,7 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
       ${meanwhileNotice(merge, words, changes[0], page)}${problemSummary(problems)}
       <div class="animal">
         <section class="panel" aria-label="Facts">
-          ${facts(pet, words, added)}
+          ${facts(pet, words, added, reserved.get(pet.id))}
           <div class="next">${stepForm(visit, pet)}
           <details class="edit" ${isEditing && html`open`}><summary class="button">Edit</summary>${form(visit, {
             action: page,
@@ -83,10 +91,10 @@ async function animalPage(visit: MemberVisit, pet: Pet, merge: Merge, invalid: P
 }
 
 /** All but the name, which is the heading. */
-function facts(pet: Pet, words: (name: FieldName) => string, added: Html): Html {
+function facts(pet: Pet, words: (name: FieldName) => string, added: Html, reserved = html``): Html {
   const values: [label: string, value: Html | string][] = SHOWN_FIELDS.slice(1).map((name) => {
     const value = isolated(words(name))
-    if (name === 'status') return [labelOf(name), html`<span class="mark ${pet.status}">${value}</span>`]
+    if (name === 'status') return [labelOf(name), html`<span class="mark ${pet.status}">${value}</span> ${reserved}`]
     return [
       labelOf(name),
       name === 'categoryId'

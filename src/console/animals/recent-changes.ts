@@ -85,13 +85,11 @@ async function daysOf(visit: MemberVisit, listed: readonly PetChange[]): Promise
   )
 }
 
-/** Names what many animals got, or the file that they came from, and leads to them. */
+/** Names the category that many animals got, or the file that they came from, and leads to them. A mark says the status. */
 function namesOf({ categories }: MemberVisit, batch: Batch): Html {
   const { field, to = '', file } = batch.data
-  const what = field
-    ? html` · ${labelOf(field)}: ${isolated(textInWords(field, to, categories))}`
-    : file && html` · ${isolated(file)}`
-  return html`<a href="${addressOf(batch)}">${counted(batch.changed, 'animal')}</a>${what}`
+  const got = field && field !== 'status' && html` · ${labelOf(field)}: ${isolated(textInWords(field, to, categories))}`
+  return html`<a href="${addressOf(batch)}">${counted(batch.changed, 'animal')}</a>${got}${file && html` · ${isolated(file)}`}`
 }
 
 const MARKS: Record<string, readonly [kind: string, words: string]> = {

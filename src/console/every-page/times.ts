@@ -47,10 +47,11 @@ export function minute(time: number): Html {
   return timeElement(time, exactTime(time), html`data-local`)
 }
 
-/** 5 Dec 2030, or 14:00 on the day of `now`. */
+/** 5 Dec 2030, or 14:00 on the day of `now`; short also as HTML, since a list has two in each row. */
 export function shortTime(time: number, now: number): Html {
   const isToday = Math.floor(time / DAY_MS) === Math.floor(now / DAY_MS)
-  return timeElement(time, isToday ? clockTime(time) : exactTime(time).split(',', 1)[0]!, html`data-local="short"`)
+  const text = isToday ? clockTime(time) : exactTime(time).split(',', 1)[0]!
+  return html`<time datetime="${new Date(time).toISOString().slice(0, 16)}Z" data-local="short">${text}</time>`
 }
 
 /** 1,240 */
