@@ -10,7 +10,7 @@ import {
   signedInAs,
   signedInManager,
 } from '../harness/connections/console-client.ts'
-import { describeOnSqlite } from '../harness/harness.ts'
+import { describeOnSqlite, PASSWORD } from '../harness/harness.ts'
 import { event } from '../harness/databases/sample-rows.ts'
 
 const PATH = '/animals/many'
@@ -104,6 +104,27 @@ describeOnSqlite('Many animals at once', (service) => {
     assert.deepEqual(await stored(ids, 'categoryId'), [12n, 12n])
     await press(client, location!)
     assert.deepEqual(await stored(ids, 'categoryId'), [-4n, 9n])
+  })
+
+  it('whose session had ended are asked about after the sign-in, and changed by a press, if they are as they were shown', async () => {
+    const ids = await addAll([{}, {}, {}])
+    const client = await signedIn(service())
+    const fields = await tick(client, ids)
+    await service().store.accounts.purgeSessions(0, 0, 0)
+    const ended = await send(client, fields, ['status', 'sold'])
+    const change = event('acct_2', 'pet.changed')
+    await service().store.pets.update(ids[1]!, rex, { ...rex, name: 'Rexo' }, change)
+    const { location } = await client.signIn(service().account.email, PASSWORD, ended.location!)
+    const { body } = await client.get(new URLSearchParams(location!.split('?')[1]).get('next') ?? location!)
+    assert.match(body, /<h1>Nothing was done: Sell 2 animals\?<.*1 animal changed since.*>Sell 2 animals<\/button>/s)
+    assert.deepEqual(await stored(ids), ['available', 'available', 'available'])
+    const named = [...body.split('<main')[1]!.matchAll(/<input type="hidden" name="(\w+)" value="([^"]*)">/g)]
+    await send(
+      client,
+      named.map(([, name, value]) => [name!, value!]),
+    )
+    assert.deepEqual(await stored(ids), ['sold', 'available', 'sold'])
+    assert.equal((await client.get(PATH)).location, '/animals')
   })
 
   it('that a colleague changed meanwhile are left alone and named, also by the Undo', async () => {

@@ -40,6 +40,7 @@ const FOR: Record<'anyone' | 'members' | 'managers', readonly string[]> = {
     'GET /animals/{id}/status',
     'POST /animals/{id}/status',
     'POST /animals/{id}/undo',
+    'GET /animals/many',
     'POST /animals/many',
     'GET /animals/batches/{id}',
     'POST /animals/batches/{id}',

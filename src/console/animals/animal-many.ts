@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import { newToken } from '../../accounts/sessions.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { Problem } from '../../contract/errors.ts'
+import { entryOf } from '../../contract/text/entry-of.ts'
 import { wordsOf } from '../../contract/text/search-words.ts'
 import { describePet } from '../../contract/pet-words.ts'
 import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
@@ -14,7 +15,7 @@ import { IN_SHOP, keepingPosition, ROWS } from './animal-addresses.ts'
 import { NONE, OTHERS, work } from './animal-batches.ts'
 import { authorOf, removedPage } from './animal-history.ts'
 import { readAsked } from './animal-list.ts'
-import { formPage } from '../every-page/form-page.ts'
+import { askAgain, formPage } from '../every-page/form-page.ts'
 import { choice, csrfField, hidden } from '../every-page/forms.ts'
 import { searchAlone } from '../every-page/readings.ts'
 import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
@@ -26,7 +27,8 @@ import type { HtmlPage, MemberVisit, Outcome } from '../every-page/visit.ts'
 const PATH = '/animals/many'
 
 export const animalManyRoutes: readonly ConsoleRoute[] = [
-  forMembers('POST', PATH, handle),
+  forMembers('GET', PATH, askForMany),
+  forMembers('POST', PATH, handle, { keepsTyped: true }),
   forManagers('GET', '/animals/{id}/remove', askToRemove),
 ]
 
@@ -139,6 +141,28 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
   const batch = await store.batches.begin(did, pets, authorOf(visit))
   await work(visit, batch)
   return next(String(batch?.id ?? NONE))
+}
+
+const WORDS: Record<string, string> = { sold: 'Sell', pending: 'Reserve', available: 'Release' }
+
+/** Asks, after a sign-in, whether to do what was pressed when the session had ended, to those that still are as they were shown. */
+async function askForMany(visit: MemberVisit): Promise<Outcome> {
+  const { form: sent, query } = visit
+  if (!visit.isRestored) return { redirect: '/animals' }
+  const found = (await chosenIn(visit)) ?? []
+  const same = found.filter(({ shown, pet }) => pet !== undefined && shown === hashOf(pet))
+  const selected = sent.has('set') ? { select: 'all' } : {}
+  if (same.length === 0) return { redirect: keepingPosition('/animals', query, { ...selected, batch: OTHERS }) }
+  const words = sent.has('remove') ? 'Remove' : (entryOf(WORDS, sent.get('status') ?? '') ?? 'Move')
+  const left = found.length - same.length
+  return askAgain(visit, {
+    title: `${words} ${counted(same.length, 'animal')}`,
+    section: 'animals',
+    above: left > 0 ? html`<p>${counted(left, 'animal')} changed since, and will be left alone.</p>` : undefined,
+    action: keepingPosition(PATH, query),
+    submit: `${words} ${counted(same.length, 'animal')}`,
+    cancel: keepingPosition('/animals', query),
+  })
 }
 
 interface Chosen {

@@ -8,7 +8,15 @@ import type { FieldName } from '../../../src/contract/pets.ts'
 import { makeAccount, PASSWORD, type Petstore } from '../harness.ts'
 
 /** The addresses that show no page, or one that needs a link or a manager. */
-const OTHERS = new Set(['/account/password', '/sign-out', '/link', '/people', '/people/new', '/people/keys'])
+const OTHERS = new Set([
+  '/animals/many',
+  '/account/password',
+  '/sign-out',
+  '/link',
+  '/people',
+  '/people/new',
+  '/people/keys',
+])
 const pagesFor = (whom: 'public' | 'session') =>
   ROUTES.flatMap(({ method, access, path }) =>
     method === 'GET' && access === whom && !/[{.]/.test(path) && !OTHERS.has(path) ? [path] : [],
