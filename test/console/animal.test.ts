@@ -242,7 +242,9 @@ describeOnSqlite('The next step of an animal', (service) => {
     const categoryId = 55n
     const at = Date.parse('2026-03-05T10:00:00Z')
     const added = await addTo(service(), { categoryId, status: 'pending' }, { at, by: account.id })
-    const [taken, ticked, busy] = await Promise.all([1, 2, 3].map(() => addTo(service(), { categoryId })))
+    const [taken, ticked, busy] = await Promise.all(
+      [1, 2, 3].map(() => addTo(service(), { categoryId }, { at, by: account.id })),
+    )
     for (const id of [taken, busy]) await take(other, id!, 'pending')
     const { csrf, formId } = await other.hiddenFields('/animals?category=55', '/animals/many?category=55')
     const shown = /value="(\d+\.[^"]*)" form="many"/g

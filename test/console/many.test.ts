@@ -10,7 +10,7 @@ import {
   signedInAs,
   signedInManager,
 } from '../harness/connections/console-client.ts'
-import { describeOnSqlite, PASSWORD } from '../harness/harness.ts'
+import { describeOnSqlite, PASSWORD, startPetstore } from '../harness/harness.ts'
 import { event } from '../harness/databases/sample-rows.ts'
 
 const PATH = '/animals/many'
@@ -220,6 +220,24 @@ describeOnSqlite('Many animals at once', (service) => {
     assert.match(await told(client, await move(again)), /Nothing was changed/)
     assert.match((await client.get(`${list}&q=rex+7&select=all`)).body, />14 selected</, 'a search')
     assert.deepEqual(await stored([added], 'categoryId'), [77n])
+  })
+
+  it('can be changed back for a day', async () => {
+    const clock = { now: Date.now() }
+    await using petstore = await startPetstore({ clock: () => clock.now })
+    const created = await petstore.store.pets.create(rex)
+    assert.ok('pet' in created)
+    const client = await signedIn(petstore)
+    const { location } = await send(client, await tick(client, [created.pet.id]), ['status', 'sold'])
+    const page = `/animals/batches/${/batch=(\d+)/.exec(location!)![1]}`
+    assert.match((await client.get(page)).body, />Undo</)
+    clock.now += 86_400_000
+    const later = await signedIn(petstore)
+    assert.doesNotMatch((await later.get(page)).body, />Undo</)
+    assert.doesNotMatch((await later.get('/animals/changes')).body, />Undo</)
+    const { csrf = '' } = await later.hiddenFields('/animals/new')
+    await later.post(page, { csrf, do: 'Undo' })
+    assert.equal((await petstore.store.pets.get(created.pet.id))?.status, 'sold')
   })
 
   it('are refused without a token, more than a page, with a value that there is not, and forged', async () => {

@@ -98,10 +98,8 @@ export async function readReservations(visit: MemberVisit, pets: readonly Pet[])
     const done = step ? { at: step.at, by: step.accountId } : additions.get(id)
     return isKnown && done ? [{ id, ...done }] : []
   })
-  const nameOf = await readNames(
-    visit,
-    reserved.map(({ by }) => by),
-  )
+  const makers = reserved.map(({ by }) => by)
+  const nameOf = await readNames(visit, makers)
   return new Map(reserved.map(({ id, at, by }) => [id, html`${shortTime(at, now)} · ${nameOf(by)}`]))
 }
 

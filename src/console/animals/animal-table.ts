@@ -58,13 +58,8 @@ function addedCell(addition: Addition | undefined, { now }: MemberVisit): Html {
   return html`<td class="added-cell">${addition ? shortTime(addition.at, now) : '–'}</td>`
 }
 
-interface RowParts {
-  visit: MemberVisit
-  position: string
-  isTicked: boolean
-  /** By whom and since when, by id. */
-  reserved: ReadonlyMap<bigint, Html>
-}
+/** `reserved` says by whom and since when, by id. */
+type RowParts = { visit: MemberVisit; position: string; isTicked: boolean; reserved: ReadonlyMap<bigint, Html> }
 
 function cell(pet: Pet, name: FieldName, { visit, position, isTicked, reserved }: RowParts): Html {
   const words = inWords(pet, name, visit.categories)

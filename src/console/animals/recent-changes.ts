@@ -88,7 +88,8 @@ async function daysOf(visit: MemberVisit, listed: readonly PetChange[]): Promise
 /** Names the category that many animals got, or the file that they came from, and leads to them. A mark says the status. */
 function namesOf({ categories }: MemberVisit, batch: Batch): Html {
   const { field, to = '', file } = batch.data
-  const got = field && field !== 'status' && html` · ${labelOf(field)}: ${isolated(textInWords(field, to, categories))}`
+  const isSaid = field === 'status' && batch.action === 'changed'
+  const got = field && !isSaid && html` · ${labelOf(field)}: ${isolated(textInWords(field, to, categories))}`
   return html`<a href="${addressOf(batch)}">${counted(batch.changed, 'animal')}</a>${got}${file && html` · ${isolated(file)}`}`
 }
 
