@@ -2,8 +2,8 @@
 import { filterQuery, type Filters, LIST_PARAMETERS } from '../../contract/list-query.ts'
 import type { PetList } from '../../store/pet-list.ts'
 
-/** What the animals of a list have in common, and their order. */
-export type Chosen = Filters & Pick<PetList, 'categoryId' | 'inShop'> & { sort?: Sort }
+/** What the animals of a list have in common, the words that are sought among them, and their order. */
+export type Chosen = Filters & Pick<PetList, 'categoryId' | 'inShop'> & { q?: string; sort?: Sort }
 
 /** Values of the parameter `status` that are no status. The list shows what is in the shop if it is absent. */
 export const ALL = 'all'
@@ -33,9 +33,10 @@ export function listAddress(chosen: Chosen, more: Record<string, string> = {}): 
 }
 
 export function withFilters(path: string, chosen: Chosen, more: Record<string, string> = {}): string {
-  return withQuery(path, { ...chosenQuery(chosen), ...more })
+  return withQuery(path, { ...chosenQuery(chosen), q: chosen.q ?? '', ...more })
 }
 
+/** Returns the query of a list without the words. */
 export function chosenQuery(chosen: Chosen): Record<string, string> {
   const { categoryId, sort, ...filters } = chosen
   const category = categoryId === undefined ? {} : { [CATEGORY]: String(categoryId) }

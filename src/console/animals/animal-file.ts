@@ -1,6 +1,6 @@
 // The download: all animals that the list or the search shows, as CSV, with the time when each was added.
 import { entryOf } from '../../contract/text/entry-of.ts'
-import { foldForSearch, wordsOf } from '../../contract/text/search-words.ts'
+import { foldForSearch } from '../../contract/text/search-words.ts'
 import { Problem } from '../../contract/errors.ts'
 import { DELIMITERS, renderCsv } from '../../contract/pet-csv.ts'
 import { STATUS_WORDS } from '../../contract/pet-words.ts'
@@ -25,12 +25,11 @@ function csvFile(visit: MemberVisit): Outcome {
   const delimiter = entryOf(DELIMITERS, raw.get('delimiter') ?? 'comma')
   if (delimiter === undefined)
     return badRequestPage(400, `The delimiter must be one of ${Object.keys(DELIMITERS).join(', ')}.`)
-  const typed = raw.get('q')?.trim() ?? ''
-  const words = wordsOf(typed)
-  if (typed !== '' && words.length === 0) return badRequestPage(400, 'A search needs a letter, digit or symbol.')
+  const { q, words } = parsed
+  if (q !== '' && words.length === 0) return badRequestPage(400, 'A search needs a letter, digit or symbol.')
   async function read(before?: bigint): Promise<Pick<FoundPets, 'pets' | 'next'>> {
     const page = { ...filters, limit: BATCH, ...(before !== undefined && { before }) }
-    if (typed !== '') return store.pets.search({ ...page, words, signal: left })
+    if (q !== '') return store.pets.search({ ...page, signal: left })
     const pets = await store.pets.list(page)
     return { pets, next: pets.length < BATCH ? undefined : pets.at(-1)!.id }
   }
@@ -41,21 +40,13 @@ function csvFile(visit: MemberVisit): Outcome {
     }
   }
   const content = renderCsv(batches(), categories, delimiter, (ids) => store.pets.additions(ids))
-  return { file: fileName(visit, parsed, typed), type: 'text/csv; charset=utf-8', content }
+  return { file: fileName(visit, parsed), type: 'text/csv; charset=utf-8', content }
 }
 
 /** Returns a name of what the file has, and of the day, such as animals-in-the-shop-cats-2026-11-19.csv. */
-function fileName({ categories, now }: MemberVisit, { status, inShop, categoryId }: Asked, typed: string): string {
-  const filters = [
-    inShop ? 'in the shop' : status && STATUS_WORDS[status],
-    categoryId !== undefined && categories.words(categoryId),
-    typed,
-  ]
-  const words = filters.map(
-    (text) =>
-      foldForSearch(text || '')
-        .slice(0, 40)
-        .match(/[a-z0-9]+/g) ?? [],
-  )
-  return `${['animals', ...words.flat(), new Date(now).toISOString().slice(0, 10)].join('-')}.csv`
+function fileName({ categories, now }: MemberVisit, { status, inShop, categoryId, q }: Asked): string {
+  const shown = inShop ? 'in the shop' : status ? STATUS_WORDS[status] : ''
+  const category = categoryId === undefined ? '' : categories.words(categoryId)
+  const words = ['animals', shown, category, q].map((text) => foldForSearch(text).slice(0, 40)).join(' ')
+  return `${words.match(/[a-z0-9]+/g)!.join('-')}-${new Date(now).toISOString().slice(0, 10)}.csv`
 }

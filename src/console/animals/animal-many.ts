@@ -5,7 +5,6 @@ import { newToken } from '../../accounts/sessions.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { Problem } from '../../contract/errors.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
-import { wordsOf } from '../../contract/text/search-words.ts'
 import { describePet } from '../../contract/pet-words.ts'
 import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
 import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
@@ -14,10 +13,9 @@ import { fingerprintOf } from '../../store/idempotency.ts'
 import { IN_SHOP, keepingPosition, ROWS } from './animal-addresses.ts'
 import { NONE, OTHERS, work } from './animal-batches.ts'
 import { authorOf, removedPage } from './animal-history.ts'
-import { readAsked } from './animal-list.ts'
+import { ALL_MOST, readAll, readAsked } from './animal-list.ts'
 import { askAgain, formPage } from '../every-page/form-page.ts'
 import { choice, csrfField, hidden } from '../every-page/forms.ts'
-import { searchAlone } from '../every-page/readings.ts'
 import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
 import { badRequestPage, notFoundPage } from '../every-page/problem-pages.ts'
 import { count, counted } from '../every-page/times.ts'
@@ -48,26 +46,13 @@ function hashOf(pet: NewPet): string {
 /** Renders the box that ticks all rows of the page; without a script, all of them count as ticked while it is. */
 export const PICK_ALL = html`<label class="pick"><input type="checkbox" name="all" value="yes" form="many"><span class="visually-hidden">Tick all on this page</span></label>`
 
-/** How many animals can be selected at once. */
-const SELECTED_MOST = 1000
-
 /** All animals that the list or the search has, and the digest of what they are. */
 interface Selection {
   pets: readonly Pet[]
   digest: string
 }
 
-/** Resolves with undefined if they are too many, or if the search has not reached its end. */
-export async function readAll(visit: MemberVisit): Promise<Selection | undefined> {
-  const asked = readAsked(visit.query, IN_SHOP)
-  if (asked instanceof Problem) return undefined
-  const { before: _before, after: _after, sort: _sort, ...filters } = asked
-  const query = { ...filters, limit: SELECTED_MOST + 1 }
-  const words = wordsOf(visit.query.get('q') ?? '')
-  const search = (signal: AbortSignal) => visit.store.pets.search({ ...query, words, signal })
-  const { pets, next } =
-    words.length > 0 ? await searchAlone(visit, search) : { pets: await visit.store.pets.list(query), next: undefined }
-  if (next !== undefined || pets.length > SELECTED_MOST) return undefined
+export function selectionOf(pets: readonly Pet[]): Selection {
   return { pets, digest: hash('sha256', pets.map((pet) => `${pet.id}.${hashOf(pet)}`).join(), 'base64url') }
 }
 
@@ -79,7 +64,7 @@ export function manyBar(visit: MemberVisit, shown: number, total = 0, selection?
   const list = (more: Record<string, string>) => keepingPosition('/animals', visit.query, more)
   const all =
     total > shown &&
-    total <= SELECTED_MOST &&
+    total <= ALL_MOST &&
     html`<a class="button ghost all" data-select href="${list({ select: 'all' })}">Select all ${count(total)}</a>`
   const ticked = html`${PICK_ALL}<span class="ticked">selected</span> ${all} <button class="button ghost" type="reset">Clear</button>`
   const selected =
@@ -120,7 +105,7 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
   const value = fieldFromText(field, to)
   const found = await chosenIn(visit)
   if (found === undefined) return { redirect: keepingPosition('/animals', query, { select: 'all', batch: OTHERS }) }
-  const most = isRemoval || !sent.has('set') ? MOST : SELECTED_MOST
+  const most = isRemoval || !sent.has('set') ? MOST : ALL_MOST
   if (found.length > most || !(isRemoval || FIELDS[field].check(value)))
     return badRequestPage(400, `Tick at most ${ROWS} animals, and choose what to do with them.`)
   if (isRemoval && !isManager(visit)) return MANAGERS_ONLY_PAGE
@@ -188,9 +173,10 @@ async function chosenIn(visit: MemberVisit): Promise<Chosen[] | undefined> {
     const chosen = [...rows].filter(([, row]) => row.isTicked)
     return Promise.all(chosen.map(async ([id, { shown }]) => ({ id, shown, pet: await store.pets.get(id) })))
   }
-  const selection = await readAll(visit)
-  if (selection?.digest !== digest) return undefined
-  const left = selection.pets.filter(({ id }) => rows.get(id)?.isTicked !== false)
+  const asked = readAsked(visit.query, IN_SHOP)
+  const all = asked instanceof Problem ? undefined : await readAll(visit, asked)
+  if (all === undefined || selectionOf(all.pets).digest !== digest) return undefined
+  const left = all.pets.filter(({ id }) => rows.get(id)?.isTicked !== false)
   return left.map((pet) => ({ id: pet.id, shown: rows.get(pet.id)?.shown ?? hashOf(pet), pet }))
 }
 

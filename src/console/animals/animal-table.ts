@@ -1,33 +1,28 @@
 // The table of animals that the list and the search show. On a phone each row is a block of two lines (console.css).
 import type { FieldName, Pet } from '../../contract/pets.ts'
 import { keepingPosition, type Sort, SORTS } from './animal-addresses.ts'
-import type { Sorts } from './animal-list.ts'
+import { type Asked, type Listed, readAll, sortsOf } from './animal-list.ts'
 import { inWords, labelOf, SHOWN_FIELDS } from '../../contract/pet-words.ts'
 import { readReservations } from './animal-history.ts'
-import { manyBar, pick, PICK_ALL, readAll } from './animal-many.ts'
+import { manyBar, pick, PICK_ALL, selectionOf } from './animal-many.ts'
 import { listSteps, rowSteps, type Taken } from './animal-steps.ts'
 import { html, type Html, isolated } from '../../http/html/html.ts'
 import { shortTime } from '../every-page/times.ts'
 import type { Addition } from '../../store/pet-columns.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
 
-interface TableParts {
-  pets: readonly Pet[]
-  /** Which of how many animals are shown. */
-  range: string
-  /** How many there are, if they were counted. */
-  total: number | undefined
-  sort: Sort
-  sorts: Sorts
-  taken?: Taken | undefined
-}
-
-/** The link of a name covers its row, except for the buttons of the next steps. */
+/** The link of a name covers its row, except for the buttons of the next steps. `range` says which of how many are shown. */
 export async function animalTable(
   visit: MemberVisit,
-  { pets, range, total, sort, sorts, taken }: TableParts,
+  asked: Asked,
+  listed: Listed,
+  range: string,
+  taken?: Taken,
 ): Promise<Html> {
-  const selection = visit.query.get('select') === 'all' ? await readAll(visit) : undefined
+  const { pets, total, sort } = listed
+  const sorts = sortsOf(asked, listed)
+  const all = visit.query.get('select') === 'all' ? await readAll(visit, asked) : undefined
+  const selection = all && selectionOf(all.pets)
   const additions = await visit.store.pets.additions(pets.map(({ id }) => id))
   const reserved = await readReservations(visit, pets)
   const position = keepingPosition('', visit.query)

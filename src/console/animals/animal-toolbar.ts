@@ -15,42 +15,36 @@ import {
   withFilters,
   withQuery,
 } from './animal-addresses.ts'
-import { countOf, type Sorts, type StatusCounts } from './animal-list.ts'
+import { type Asked, countOf, type Listed, type Sorts, sortsOf, type StatusCounts } from './animal-list.ts'
 import { STATUS_WORDS } from '../../contract/pet-words.ts'
 import { hidden } from '../every-page/forms.ts'
 import { count } from '../every-page/times.ts'
 import type { MemberVisit } from '../every-page/visit.ts'
 
-/** `typed` is the text of the search; empty for the list. */
-export function toolbar(
-  { categories }: MemberVisit,
-  filters: Chosen,
-  typed: string,
-  counts: StatusCounts,
-  sorts: Sorts,
-): Html {
-  const { categoryId } = filters
+/** Without `listed` nothing was sought. */
+export function toolbar({ categories }: MemberVisit, asked: Asked, listed?: Listed): Html {
+  const { categoryId } = asked
   const category = categoryId === undefined ? 'All categories' : isolated(categories.words(categoryId))
   return html`<div class="page-head"><h1>Animals</h1>
-      <div class="head-actions">${moreMenu(filters, typed, sorts)} <a class="button ghost wide-words" href="/animals/import">Import a spreadsheet</a>
+      <div class="head-actions">${moreMenu(asked, listed ? sortsOf(asked, listed) : {})} <a class="button ghost wide-words" href="/animals/import">Import a spreadsheet</a>
         <a class="button primary" aria-keyshortcuts="n" href="${withQuery('/animals/new', { categoryId: String(categoryId ?? '') })}">Add an animal</a></div></div>
-    <div class="toolbar">${searchForm(typed, filters)}${statusSegments(filters, typed, counts)}
-      <a class="button ghost choose" data-choose href="${withFilters(CHOOSER, filters, { q: typed })}"><span class="visually-hidden">Category: </span>${category}</a></div>`
+    <div class="toolbar">${searchForm(asked)}${statusSegments(asked, listed?.counts ?? {})}
+      <a class="button ghost choose" data-choose href="${withFilters(CHOOSER, asked)}"><span class="visually-hidden">Category: </span>${category}</a></div>`
 }
 
-function searchForm(typed: string, filters: Chosen): Html {
+function searchForm(asked: Asked): Html {
   return html`<form class="search" method="get" action="/animals" role="search">
-    <input id="q" name="q" type="search" value="${typed}" placeholder="Name or id" aria-label="Find an animal" aria-keyshortcuts="/" maxlength="${NAME_MAX_LENGTH}" autocomplete="off" spellcheck="false" dir="auto">
-    ${Object.entries(chosenQuery(filters)).map(([name, value]) => hidden(name, value))}
+    <input id="q" name="q" type="search" value="${asked.q}" placeholder="Name or id" aria-label="Find an animal" aria-keyshortcuts="/" maxlength="${NAME_MAX_LENGTH}" autocomplete="off" spellcheck="false" dir="auto">
+    ${Object.entries(chosenQuery(asked)).map(([name, value]) => hidden(name, value))}
     <button class="button">Find</button>
   </form>`
 }
 
-function statusSegments(chosen: Chosen, typed: string, counts: StatusCounts): Html {
+function statusSegments(asked: Asked, counts: StatusCounts): Html {
   const segment = (words: Html | string, shown: Pick<Chosen, 'status' | 'inShop'>) => {
-    const isShown = shown.status === chosen.status && Boolean(shown.inShop) === Boolean(chosen.inShop)
+    const isShown = shown.status === asked.status && shown.inShop === asked.inShop
     const number = countOf(counts, shown)
-    return html`<li><a href="${listAddress({ ...chosen, ...shown }, { q: typed })}" ${isShown && html`aria-current="true"`}>
+    return html`<li><a href="${listAddress({ ...asked, ...shown })}" ${isShown && html`aria-current="true"`}>
       <span>${words}</span> ${number !== undefined && html`<span class="segment-count">${countWords(number)}</span>`}</a></li>`
   }
   return html`<nav aria-label="By status" id="by-status"><ul class="switch segments">
@@ -66,9 +60,9 @@ export function countWords(number: number, most = COUNTED_MOST): string {
 }
 
 /** The menu of the download. On a phone it also has what has no place there. */
-function moreMenu(filters: Chosen, typed: string, sorts: Sorts): Html {
+function moreMenu(asked: Asked, sorts: Sorts): Html {
   const download = (delimiter: DelimiterName, words: string) =>
-    html`<a class="button" href="${withFilters('/animals.csv', filters, { ...(filters.inShop && { status: IN_SHOP }), q: typed, delimiter })}">With ${words}</a>`
+    html`<a class="button" href="${withFilters('/animals.csv', asked, { ...(asked.inShop && { status: IN_SHOP }), delimiter })}">With ${words}</a>`
   const order = ([sort, address]: [string, string]) =>
     html`<a class="button" href="${address}">${SORTS[sort as Sort]}</a> `
   return html`<details class="menu"><summary class="button ghost"><span class="wide-words">Download</span><span class="phone-words">…<span class="visually-hidden"> More</span></span></summary>

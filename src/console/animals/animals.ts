@@ -3,23 +3,13 @@
 import type { Config } from '../../config.ts'
 import { ALLOWED } from '../../contract/environments.ts'
 import type { Pet } from '../../contract/pets.ts'
-import { foldForSearch, wordsOf } from '../../contract/text/search-words.ts'
+import { foldForSearch } from '../../contract/text/search-words.ts'
 import { Problem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
 import { COUNTED_MOST } from '../../store/pet-counts.ts'
 import { NAMES_READ } from '../../store/search-pets.ts'
 import { IN_SHOP, listAddress, SORTS, withFilters } from './animal-addresses.ts'
-import {
-  type Asked,
-  countOf,
-  type Listed,
-  readAsked,
-  readList,
-  readSearch,
-  type Sorts,
-  sortsOf,
-  type StatusCounts,
-} from './animal-list.ts'
+import { type Asked, countOf, type Listed, readAsked, readPage, type StatusCounts } from './animal-list.ts'
 import { stepTaken, type Taken } from './animal-steps.ts'
 import { batchNotice } from './animal-batches.ts'
 import { animalTable } from './animal-table.ts'
@@ -37,24 +27,23 @@ export const animalsRoutes: readonly ConsoleRoute[] = [forMembers('GET', '/anima
 async function animalsPage(visit: MemberVisit): Promise<Outcome> {
   const { query: raw, store } = visit
   const asked = readAsked(raw, IN_SHOP)
-  const typed = raw.get('q')?.trim() ?? ''
-  const [id, words] = [raw.has('cursor') || raw.has('at') ? undefined : int64FromText(typed), wordsOf(typed)]
-  if (asked instanceof Problem) return page(visit, { limit: 1, inShop: true, sort: 'newest' }, typed, asked.message)
+  if (asked instanceof Problem)
+    return page(visit, { limit: 1, inShop: true, sort: 'newest', q: '', words: [] }, asked.message)
+  const { q, words } = asked
+  const id = raw.has('cursor') || raw.has('at') ? undefined : int64FromText(q)
   // An id that was typed; if there is none, names are searched, also for words that are numbers.
   if (id !== undefined && (await store.pets.get(id)) !== undefined)
-    return { redirect: withFilters(`/animals/${id}`, asked) }
-  if (typed === '') return page(visit, asked, typed, await readList(visit, asked))
-  if (words.length > 0) return page(visit, asked, typed, await readSearch(visit, asked, typed, words))
-  return page(visit, asked, typed, html`${isolated(typed)} has no letter, digit or symbol to search for.`)
+    return { redirect: withFilters(`/animals/${id}`, { ...asked, q: '' }) }
+  if (q === '' || words.length > 0) return page(visit, asked, await readPage(visit, asked))
+  return page(visit, asked, html`${isolated(q)} has no letter, digit or symbol to search for.`)
 }
 
 /** Shows what was found, or why nothing was sought. */
-async function page(visit: MemberVisit, asked: Asked, typed: string, found: Listed | Html | string): Promise<HtmlPage> {
+async function page(visit: MemberVisit, asked: Asked, found: Listed | Html | string): Promise<HtmlPage> {
   const taken = await stepTaken(visit)
   const isFound = typeof found === 'object' && 'pets' in found
-  const [counts, sorts] = isFound ? [found.counts, sortsOf(asked, found, typed)] : [{}, {}]
   const content = isFound
-    ? html`${addedNotice(visit, found.pets)}${await results(visit, asked, typed, found, sorts, taken)}`
+    ? html`${addedNotice(visit, found.pets)}${await results(visit, asked, found, taken)}`
     : html`<p class="notice bad" role="alert">${found} <a href="${listAddress({})}">Show all animals</a></p>`
   return {
     title: 'Animals',
@@ -63,7 +52,7 @@ async function page(visit: MemberVisit, asked: Asked, typed: string, found: List
     // list.js takes a step, and reads the list again, without leaving the page.
     headers: { 'Content-Security-Policy': FETCHING_POLICY },
     head: html`<script src="${assetAddress('list.js')}" defer></script>`,
-    body: html`${toolbar(visit, asked, typed, counts, sorts)}${await batchNotice(visit)}${content}<p class="visually-hidden" role="status" id="said">${taken?.said}</p>`,
+    body: html`${toolbar(visit, asked, isFound ? found : undefined)}${await batchNotice(visit)}${content}<p class="visually-hidden" role="status" id="said">${taken?.said}</p>`,
   }
 }
 
@@ -75,22 +64,15 @@ function addedNotice(visit: MemberVisit, found: readonly Pet[]): Html | undefine
     <a href="/animals/new">Add another</a></p>`
 }
 
-async function results(
-  visit: MemberVisit,
-  asked: Asked,
-  q: string,
-  found: Listed,
-  sorts: Sorts,
-  taken?: Taken,
-): Promise<Html> {
+async function results(visit: MemberVisit, asked: Asked, found: Listed, taken?: Taken): Promise<Html> {
   const { counts, sort, pages, total } = found
-  const pets = withTaken(found, taken)
+  const { q, status, inShop } = asked
+  const shown = { ...found, pets: withTaken(found, taken) }
   const range = rangeWords(found)
-  const table = pets.length > 0 && (await animalTable(visit, { pets, range, total, sort, sorts, taken }))
+  const table = shown.pets.length > 0 && (await animalTable(visit, asked, shown, range, taken))
   const place = paging(pages, range)
   if (q === '') return html`${table || nothing(asked, counts, visit.config)}${place}`
-  const { status, inShop } = asked
-  const all = html`<a href="${listAddress(asked)}">Show all${status && ` ${status}`} animals${inShop && ' in the shop'}</a>`
+  const all = html`<a href="${listAddress({ ...asked, q: '' })}">Show all${status && ` ${status}`} animals${inShop && ' in the shop'}</a>`
   if (!table && pages.searchOlder === undefined)
     return emptyState(pages.first === undefined ? 'No animal matches' : 'No more animals match', all)
   return html`<p class="quiet-text">${total === undefined || total < found.pets.length ? 'Animals found' : `${countWords(total)} found`} for ${isolated(q)}, ${SORTS[sort].toLowerCase()}. ${all}</p>

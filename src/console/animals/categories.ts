@@ -43,14 +43,13 @@ export const categoryRoutes: readonly ConsoleRoute[] = [
 function chooserPage({ query, categories }: MemberVisit): Outcome {
   const asked = readAsked(query, IN_SHOP)
   if (asked instanceof Problem) return badRequestPage(400, asked.message)
-  const q = query.get('q') ?? ''
   const numbers = new Set([undefined, ...categories.names.keys(), asked.categoryId])
   const link = (categoryId: bigint | undefined) => html`<li>
-    <a href="${listAddress({ ...asked, categoryId }, { q })}" ${categoryId === asked.categoryId && html`aria-current="true"`}>${categoryId === undefined ? 'All categories' : isolated(categories.words(categoryId))}</a></li>`
+    <a href="${listAddress({ ...asked, categoryId })}" ${categoryId === asked.categoryId && html`aria-current="true"`}>${categoryId === undefined ? 'All categories' : isolated(categories.words(categoryId))}</a></li>`
   return {
     title: 'Choose a category',
     section: 'animals',
-    body: html`<p class="back"><a href="${listAddress(asked, { q })}">← Animals</a></p>
+    body: html`<p class="back"><a href="${listAddress(asked)}">← Animals</a></p>
       <h1>Choose a category</h1>
       <ul class="choices">${Array.from(numbers, link)}</ul>
       <p class="quiet-text"><a href="/categories">Manage categories</a></p>`,
