@@ -52,7 +52,7 @@ async function changesPage(visit: MemberVisit): Promise<Outcome> {
  * does any more. One without a time belongs to the day of the one before. console.js makes them days of the browser's time zone.
  */
 async function daysOf(visit: MemberVisit, listed: readonly PetChange[]): Promise<Html[]> {
-  const { accounts, batches } = visit.store
+  const { accounts } = visit.store
   /** A batch of one animal is shown as its change. */
   const changes = await Promise.all(
     listed.map(async (change) => {
@@ -60,23 +60,18 @@ async function daysOf(visit: MemberVisit, listed: readonly PetChange[]): Promise
       return { ...change, ...(only as Pick<PetChange, 'action' | 'subject' | 'petId' | 'detail' | 'data'> | undefined) }
     }),
   )
-  const undos = await Promise.all(
-    changes.map(async ({ batch }) => (batch?.undoneBy ? batches.find(batch.undoneBy) : undefined)),
-  )
-  const authors = changes.flatMap(({ done, data }, nth) => [done?.by, data?.added?.by, undos[nth]?.accountId])
+  const authors = changes.flatMap(({ done, data }) => [done?.by, data?.added?.by])
   const nameOf = await readNames(visit, authors)
   const entries = new Map<string, Html[]>()
   let day = 'Not recorded'
-  for (const [nth, change] of changes.entries()) {
+  for (const change of changes) {
     const { data, done, batch } = change
     const addition = data?.added && html`; Added: ${byWhom(data.added, nameOf)}`
-    const undone = undos[nth]
-    const undo = undone && html`; undone by ${byWhom({ at: undone.at, by: undone.accountId }, nameOf)}`
     if (done !== undefined) day = dayName(done.at, visit.now)
     const what = batch && change.action === 'batch' ? namesOf(visit, batch) : changedAnimal(change)
     const undoable = batch && mayUndo(visit, batch) && press(visit, batch, 'Undo', 'page')
     const by = done ? html`${nameOf(done.by)}, ${clock(done.at)}` : byWhom(done, nameOf)
-    const entry = timelineEntry(html`${markOf(change)} ${what}${addition}${undo}${undoable}`, by)
+    const entry = timelineEntry(html`${markOf(change)} ${what}${addition}${undoable}`, by)
     entries.set(day, [...(entries.get(day) ?? []), entry])
   }
   return Array.from(
@@ -94,12 +89,10 @@ function namesOf({ categories }: MemberVisit, batch: Batch): Html {
 }
 
 const MARKS: Record<string, readonly [kind: string, words: string]> = {
-  'pet.added': ['good', 'Added'],
-  'pet.changed': ['changed', 'Changed'],
-  'pet.removed': ['bad', 'Removed'],
+  added: ['good', 'Added'],
+  imported: ['good', 'Added'],
   changed: ['changed', 'Changed'],
   removed: ['bad', 'Removed'],
-  imported: ['good', 'Added'],
   undone: ['changed', 'Undone'],
 }
 
@@ -108,7 +101,7 @@ function markOf({ action, data, batch }: PetChange): Html {
   const isOfStatus = action === 'batch' && batch?.action === 'changed' && batch.data.field === 'status'
   const to = isOfStatus ? batch.data.to : action === 'pet.changed' && data?.to?.status
   const status = PET_STATUSES.find((each) => each === to)
-  const did = action === 'batch' ? batch!.action : action
+  const did = action === 'batch' ? batch!.action : action.replace('pet.', '')
   const [kind, said] = status ? [status, STATUS_WORDS[status]] : (entryOf(MARKS, did) ?? MARKS['changed']!)
   return html`<span class="mark ${kind}">${said}</span>`
 }
