@@ -3,7 +3,7 @@
 import { nextSlice } from '../timing.ts'
 import { OF_PETS, PET_SUBJECT, type PetAction, type PetData } from './account-store.ts'
 import { type Batch, BATCH_ROW, batchOf } from './batches/batch.ts'
-import { type Addition, ADDITION_ROW, additionOf, type ColumnValue } from './pet-columns.ts'
+import { type Addition, ADDITION_ROW, additionOf, type ColumnValue, objectOf, textsOf } from './pet-columns.ts'
 import type { Page, Summarize } from './pet-list.ts'
 
 export interface ChangeQuery {
@@ -127,24 +127,13 @@ function changeOf([, action, subject, petId, detail, data, at, by]: readonly Col
 
 /** Reads the data of an event, as far as this program understands it: a later release may have written other data, or it is damaged. */
 export function dataOf(json: unknown): PetData | undefined {
-  if (typeof json !== 'string') return undefined
-  let data: Record<string, unknown>
-  try {
-    data = Object(JSON.parse(json))
-  } catch {
-    return undefined
-  }
-  const texts = (value: unknown): Record<string, string> =>
-    Object.fromEntries(
-      Object.entries(Object(value)).filter(([, each]) => typeof each === 'string') as [string, string][],
-    )
-  const { from, to, categories, added } = data
+  const { from, to, categories, added } = objectOf(json)
   if (from === undefined && to === undefined) return undefined
   const { at, by } = Object(added) as Record<string, unknown>
   return {
-    from: texts(from),
-    ...(to !== undefined && { to: texts(to) }),
-    ...(categories !== undefined && { categories: texts(categories) }),
+    from: textsOf(from),
+    ...(to !== undefined && { to: textsOf(to) }),
+    ...(categories !== undefined && { categories: textsOf(categories) }),
     ...(typeof at === 'number' &&
       !Number.isNaN(new Date(at).getTime()) && { added: { at, by: typeof by === 'string' ? by : undefined } }),
   }

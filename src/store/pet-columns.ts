@@ -49,3 +49,18 @@ function withOptional(pet: Pet, row: readonly ColumnValue[]): Pet {
 export function petOfRecord(record: Record<string, unknown>): Pet {
   return petOf(['id', ...PET_COLUMNS].map((column) => record[column] as ColumnValue))
 }
+
+/** Parses JSON of a column that a later release may have written; {} if it is absent or damaged. */
+export function objectOf(json: unknown): Record<string, unknown> {
+  try {
+    return Object(JSON.parse(json as string))
+  } catch {
+    return {}
+  }
+}
+
+/** Returns those members that are texts. */
+export function textsOf(value: unknown): Record<string, string> {
+  const members = Object.entries(Object(value) as object) as [string, string][]
+  return Object.fromEntries(members.filter(([, each]) => typeof each === 'string'))
+}

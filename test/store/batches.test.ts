@@ -35,16 +35,13 @@ async function open(url: string, count: number, work: (store: Store, ids: bigint
 }
 
 async function begin(store: Store, ids: readonly bigint[], batch = SELL): Promise<Batch> {
-  const pets = ids.map((id) => ({ id, former: { id, ...rex }, state: 'waiting' as const }))
+  const pets = ids.map((id) => ({ id, former: { id, ...rex } }))
   return (await store.batches.begin(batch, pets, AUTHOR))!
 }
 
 async function finish({ batches }: Store, id: bigint, by = AUTHOR): Promise<Batch> {
-  for (let done = -1; ;) {
-    const batch = (await batches.advance(id, by))!
-    if (batch.done === done) return batch
-    done = batch.done
-  }
+  while (await batches.advance(id, by));
+  return (await batches.find(id))!
 }
 
 const statusesOf = async (store: Store, ids: readonly bigint[]) =>

@@ -199,7 +199,7 @@ async function fill(store: Store): Promise<void> {
   await store.accounts.createSession(session, 'hash', event)
   await store.pets.create(rex, once)
   await store.categories.save({ number: 3n, name: 'Cats' }, undefined, event)
-  await store.batches.begin({ ...one, form: 'f' }, [{ id: 1n, former: rex, state: 'waiting' }], event)
+  await store.batches.begin({ ...one, form: 'f' }, [{ id: 1n, former: rex }], event)
   await store.uploads.begin(upload, 'acct_1', 1)
   await store.uploads.append('upload_1', 0, Buffer.from('Rex'))
   await store.imports.begin({ hash: 'hash', file: 'pets.csv', rowsTotal: 2 }, 1, false)

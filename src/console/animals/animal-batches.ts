@@ -43,16 +43,11 @@ const WORK_MS = 10_000
 /** Does what is left of a batch. Stops after a slice when the client has gone. */
 export async function work(visit: MemberVisit, batch: Batch | undefined): Promise<void> {
   if (batch === undefined) return
+  const { batches } = visit.store
   const until = performance.now() + WORK_MS
   await readOnce(`batch ${batch.id}`, visit, async (left) => {
-    for (
-      let done = -1, now: Batch | undefined = batch;
-      now !== undefined && now.done > done && performance.now() < until;
-    ) {
-      left.throwIfAborted()
-      done = now.done
-      now = await visit.store.batches.advance(batch.id, { ...authorOf(visit), at: visit.clock() })
-    }
+    do left.throwIfAborted()
+    while ((await batches.advance(batch.id, { ...authorOf(visit), at: visit.clock() })) && performance.now() < until)
   })
 }
 
@@ -134,10 +129,7 @@ async function batchPage(visit: MemberVisit, found: Found): Promise<HtmlPage> {
   const by = (each: Batch) => byWhom({ at: each.at, by: each.accountId }, nameOf)
   const added = batch.action === 'imported' ? await batches.added(batch.id, LISTED) : []
   const changes = await accounts.changesIn(batch.id, LISTED)
-  const items = [
-    ...added.map((pet) => ({ ...aboutPet(pet), data: undefined, detail: '' })),
-    ...changes.map(({ petId, subject, data, detail }) => ({ petId, subject, data, detail })),
-  ]
+  const items = [...added.map(aboutPet), ...changes]
   return {
     title: counted(batch.total, 'animal'),
     section: 'animals',

@@ -2,7 +2,6 @@
 import { valuesInWords } from '../../contract/pet-words.ts'
 import type { FieldName, Pet } from '../../contract/pets.ts'
 import type { Author, PetData, RecordedEvent } from '../../store/account-store.ts'
-import type { PetChange } from '../../store/pet-changes.ts'
 import type { Addition } from '../../store/pet-columns.ts'
 import { html, type Html, isolated, isolatedNames } from '../../http/html/html.ts'
 import { notFoundPage } from '../every-page/problem-pages.ts'
@@ -22,19 +21,20 @@ export function authorOf({ who, now: at }: MemberVisit): Author {
   return { at, accountId: who.account.id, via: 'console' }
 }
 
-/** Says what an event tells of an animal. */
-export function eventInWords({
-  data,
-  detail = '',
-}: {
+/** What an event tells of an animal. */
+interface Told {
+  petId?: bigint | undefined
+  subject: string
   data?: PetData | undefined
   detail?: string | undefined
-}): string {
+}
+
+export function eventInWords({ data, detail = '' }: Told): string {
   return data === undefined ? detail : valuesInWords(data)
 }
 
 /** Names an animal, with a link to it, and says what happened to it. */
-export function changedAnimal(change: Pick<PetChange, 'petId' | 'subject' | 'data' | 'detail'>): Html {
+export function changedAnimal(change: Told): Html {
   const { subject, petId: id } = change
   const words = eventInWords(change)
   const animal = id === undefined ? isolated(subject) : html`<a href="/animals/${id}">${isolated(subject)}</a>`

@@ -70,12 +70,12 @@ export function manyBar(visit: MemberVisit, shown: number, total = 0, selection?
   const selected =
     selection &&
     html`${hidden('set', selection.digest)}<strong role="status" data-selected="${selection.pets.length}">${count(selection.pets.length)} selected</strong> <a class="button ghost" href="${list({})}">Clear</a>`
-  const button = (status: string, words: string) =>
-    html`<button class="button" name="status" value="${status}">${words}</button>`
+  const button = ([status, words]: [string, string]) =>
+    html`<button class="button" name="status" value="${status}">${words}</button> `
   return html`<form class="many" id="many" method="post" action="${keepingPosition(PATH, visit.query)}" autocomplete="off" aria-label="Ticked animals">
     ${csrfField(visit)}${hidden('formId', newToken())}<button hidden formmethod="dialog"></button>
     ${selected ?? ticked}
-    ${button('sold', 'Sell')} ${button('pending', 'Reserve')} ${button('available', 'Release')}
+    ${Object.entries(WORDS).map(button)}
     ${visit.categories.names.size > 0 && html`<button class="button" name="move" value="ask" data-choose>Move to…</button>`}
     ${isManager(visit) && html`<details class="menu"><summary class="button ghost">…<span class="visually-hidden"> More</span></summary><div class="menu-box"><button class="button danger-outline" name="remove" value="ask">Remove…</button></div></details>`}</form>`
 }
@@ -114,8 +114,8 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
     return { redirect: keepingPosition(`/animals/${ids}/remove`, query) }
   }
   const pets = found.flatMap(({ id, shown, pet: former }): BatchPet[] => {
-    if (former === undefined || shown !== hashOf(former)) return [{ id, former, state: 'left' }]
-    return isRemoval || former[field] !== value ? [{ id, former, state: 'waiting' }] : []
+    if (former === undefined || shown !== hashOf(former)) return [{ id, former: undefined }]
+    return isRemoval || former[field] !== value ? [{ id, former }] : []
   })
   const next = (batch: string) => ({ redirect: `${keepingPosition('/animals', query, { batch })}#told` })
   if (pets.length === 0) return next(NONE)

@@ -22,21 +22,20 @@ const SLICE = 50
 /** `form` is the key of the form that was sent; there are as many animals as are listed, or `total`. */
 export type NewBatch = Pick<Batch, 'action' | 'data'> & { form: string; total?: number }
 
-/** An animal as it was shown, or one that is left alone from the start. */
+/** An animal as it was shown; without `former` it is left alone. */
 export interface BatchPet {
   id: bigint
   former: NewPet | undefined
-  state: 'waiting' | 'left'
 }
 
 export interface BatchStore {
   /**
-   * Begins a batch with these animals, `waiting` or `left`, or finds the one that the same form has begun. Resolves with undefined if the
+   * Begins a batch with these animals, or finds the one that the same form has begun. Resolves with undefined if the
    * account no longer exists.
    */
   begin(batch: NewBatch, pets: readonly BatchPet[], author: Author): Promise<Batch | undefined>
-  /** Does the next slice. Resolves with the batch as it is then; unchanged if it has ended or may not go on. */
-  advance(id: bigint, author: Author): Promise<Batch | undefined>
+  /** Does the next slice. Resolves with whether another one follows: not if the batch has ended or may not go on. */
+  advance(id: bigint, author: Author): Promise<boolean>
   /** Begins to take a batch back, which ends it; resolves with the Undo, also if it was begun before. */
   undo(id: bigint, author: Author): Promise<Batch | undefined>
   find(id: bigint): Promise<Batch | undefined>
@@ -89,16 +88,13 @@ export function batchStore(sql: Sql): BatchStore {
 
   return {
     begin({ form, action, data, total }, pets, { at, accountId, via }) {
-      const insert = `INSERT INTO batches (at, account_id, via, action, data, form, total, done)
-        SELECT CAST($1 AS BIGINT), id, $2, $3, $4, $5, CAST($6 AS BIGINT), CAST($7 AS BIGINT) FROM accounts WHERE id = $8
+      const insert = `INSERT INTO batches (at, account_id, via, action, data, form, total)
+        SELECT CAST($1 AS BIGINT), id, $2, $3, $4, $5, CAST($6 AS BIGINT) FROM accounts WHERE id = $7
         ON CONFLICT (form) DO NOTHING RETURNING id`
-      const list = `INSERT INTO batch_pets (batch_id, pet_id, former, state) SELECT CAST($1 AS BIGINT), pet.id, pet.former, pet.state
-        FROM ${sql.jsonTable('$2', 'pet', 'id BIGINT, former TEXT, state TEXT')}`
-      const left = pets.filter(({ state }) => state === 'left').length
-      const values = [at, via, action, JSON.stringify(data), form, total ?? pets.length, left, accountId]
-      const listed = toJson(
-        pets.map(({ former, ...pet }) => ({ ...pet, former: toJson({ ...former, id: undefined }) })),
-      )
+      const list = `INSERT INTO batch_pets (batch_id, pet_id, former, state) SELECT CAST($1 AS BIGINT), pet.id, pet.former, 'waiting'
+        FROM ${sql.jsonTable('$2', 'pet', 'id BIGINT, former TEXT')}`
+      const values = [at, via, action, JSON.stringify(data), form, total ?? pets.length, accountId]
+      const listed = toJson(pets.map((pet) => ({ id: pet.id, former: toJson({ ...pet.former, id: undefined }) })))
       return sql.transaction(function* () {
         const [made] = (yield [insert, ...values]).rows
         if (made !== undefined && pets.length > 0) yield [list, made['id'] as bigint, listed]
@@ -112,12 +108,12 @@ export function batchStore(sql: Sql): BatchStore {
         const batch = yield* read(id, sql.lock('FOR UPDATE'))
         const of = batch?.undoes === undefined ? batch : yield* read(batch.undoes)
         if (batch === undefined || of === undefined || batch.undoneBy !== undefined || batch.done >= batch.total)
-          return batch
+          return false
         const isUndo = of !== batch
-        if (!(isUndo ? UNDOABLE : GOING_ON).has(of.action)) return batch
+        if (!(isUndo ? UNDOABLE : GOING_ON).has(of.action)) return false
         const [account] = (yield ['SELECT role FROM accounts WHERE id = $1', by.accountId]).rows
         const needsManager = of.action === 'removed' || of.accountId !== by.accountId
-        if (account === undefined || (needsManager && account['role'] !== 'manager')) return batch
+        if (account === undefined || (needsManager && account['role'] !== 'manager')) return false
         const [from, done, left] = isUndo
           ? (['changed', 'undone', 'kept'] as const)
           : (['waiting', 'changed', 'left'] as const)
@@ -133,15 +129,10 @@ export function batchStore(sql: Sql): BatchStore {
         yield [mark, done, of.id, batch.place, place, from]
         const isLast = items.length < SLICE || batch.done + items.length >= batch.total
         const count = isLast ? batch.total : batch.done + items.length
-        yield [
-          'UPDATE batches SET done = $1, changed = changed + $2, place = $3 WHERE id = $4',
-          count,
-          changed,
-          place,
-          id,
-        ]
+        const advanced = 'UPDATE batches SET done = $1, changed = changed + $2, place = $3 WHERE id = $4'
+        yield [advanced, count, changed, place, id]
         if (isLast && isUndo && of.data.hash !== undefined) yield ['DELETE FROM imports WHERE hash = $1', of.data.hash]
-        return { ...batch, done: count, changed: batch.changed + changed }
+        return !isLast
       }),
 
     undo(id, { at, accountId, via }) {

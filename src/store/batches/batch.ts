@@ -1,7 +1,7 @@
 // A batch as it is stored: who did what to how many animals, and how far it has come. Read as far as this program understands it: a later
 // release may have written other data, or it is damaged.
 import { type FieldName, FIELD_NAMES, fieldFromText, type NewPet, type Pet } from '../../contract/pets.ts'
-import type { ColumnValue } from '../pet-columns.ts'
+import { type ColumnValue, objectOf, textsOf } from '../pet-columns.ts'
 
 /** A newer program may have written another action, and more data. */
 export interface Batch {
@@ -34,24 +34,15 @@ export function batchOf(row: readonly unknown[]): Batch {
   const [id, at, accountId, action, json, total, done, changed, ...ids] = row as [bigint, ...ColumnValue[]]
   const numbers = { at: Number(at), total: Number(total), done: Number(done), changed: Number(changed) }
   const [place = LOWEST, undoes, undoneBy] = ids.map((each) => each ?? undefined)
-  const { field, ...data } = textsOf(json as string)
+  const { field, ...data } = textsOf(objectOf(json))
   const known = FIELD_NAMES.some((name) => name === field) ? { ...data, field } : data
   return { id, accountId, action, data: known, ...numbers, place, undoes, undoneBy } as Batch
 }
 
 /** Reads an animal as it was when a batch began; undefined if it is not known. */
 export function formerOf(id: bigint, json: string): Pet | undefined {
-  const texts = textsOf(json)
+  const texts = textsOf(objectOf(json))
   const fields = FIELD_NAMES.flatMap((name) => (name in texts ? [[name, fieldFromText(name, texts[name]!)]] : []))
   const pet = { id, ...(Object.fromEntries(fields) as NewPet) }
   return typeof pet.name === 'string' && typeof pet.categoryId === 'bigint' ? pet : undefined
-}
-
-function textsOf(json: string): Record<string, string> {
-  try {
-    const entries = Object.entries(Object(JSON.parse(json)) as object)
-    return Object.fromEntries(entries.filter(([, value]) => typeof value === 'string'))
-  } catch {
-    return {}
-  }
 }
