@@ -183,6 +183,9 @@ describeOnSqlite('Many animals at once', (service) => {
   it('are selected beyond the page, moved by one press, and back by one Undo; a row that is unticked is left out', async () => {
     const ids = await addAll(Array.from({ length: 77 }, (_, nth) => ({ categoryId: 77n, name: `Rex ${nth}` })))
     const client = await signedIn(service())
+    const { categories } = service().store
+    const kits = { number: 78n, name: 'Kits' }
+    await categories.save(kits, undefined, event('acct_1', 'category.added'))
     const list = '/animals?category=77'
     const { body } = await client.get(list)
     assert.match(body, /href="\/animals\?category=77&amp;select=all">Select all 77</)
@@ -197,8 +200,10 @@ describeOnSqlite('Many animals at once', (service) => {
     }
     const move = (fields: string[][]) => client.postAll(`${PATH}?category=77`, [...fields, ['categoryId', '78']])
     const newest = ids.at(-1)!
-    const { location } = await move(fieldsOf(selected.body, String(newest)))
-    assert.match(await told(client, { location }), /<strong>76 animals<\/strong> changed to <bdi>78<\/bdi>\.<\/p>/)
+    const fields = fieldsOf(selected.body, String(newest))
+    const { location } = await move(fields)
+    assert.match(await told(client, { location }), /<strong>76 animals<\/strong> changed to <bdi>Kits<\/bdi>\.<\/p>/)
+    assert.equal((await move(fields)).location, location, 'sent twice, although they are others now')
     assert.deepEqual(new Set(await stored(ids.slice(0, -1), 'categoryId')), new Set([78n]))
     assert.deepEqual(await stored([newest], 'categoryId'), [77n])
     await press(client, location!)
@@ -219,6 +224,11 @@ describeOnSqlite('Many animals at once', (service) => {
     const added = (await addAll([{ categoryId: 77n }]))[0]!
     assert.match(await told(client, await move(again)), /Nothing was changed/)
     assert.match((await client.get(`${list}&q=rex+7&select=all`)).body, />14 selected</, 'a search')
+    assert.deepEqual(await stored([added], 'categoryId'), [77n])
+    await categories.remove(kits, event('acct_1', 'category.removed'))
+    const gone = await move(fieldsOf((await client.get(`${list}&select=all`)).body))
+    assert.match(gone.body, /This category is no longer there\. Nothing was moved.*<select id="categoryId"/s)
+    assert.doesNotMatch(gone.body.split('<main')[1]!, /type="hidden" name="categoryId"/)
     assert.deepEqual(await stored([added], 'categoryId'), [77n])
   })
 

@@ -68,6 +68,7 @@ const BATCHES: Record<keyof BatchStore, Case> = {
   advance: writes((store) => store.batches.advance(1n, event)),
   undo: writes((store) => store.batches.undo(1n, event)),
   find: reads((store) => store.batches.find(1n)),
+  begunBy: reads((store) => store.batches.begunBy('other')),
   leftAlone: reads((store) => store.batches.leftAlone(1n, 5)),
   added: reads((store) => store.batches.added(1n, 5)),
   purge: writes((store) => store.batches.purge(2 * event.at)),

@@ -3,11 +3,12 @@
 import { hash } from 'node:crypto'
 import { newToken } from '../../accounts/sessions.ts'
 import { int64FromText } from '../../contract/int64.ts'
-import { Problem } from '../../contract/errors.ts'
+import { FieldProblem, Problem } from '../../contract/errors.ts'
 import { entryOf } from '../../contract/text/entry-of.ts'
 import { describePet } from '../../contract/pet-words.ts'
 import { fieldFromText, FIELDS, type NewPet, type Pet } from '../../contract/pets.ts'
 import { html, type Html, isolated, withVisibleControls } from '../../http/html/html.ts'
+import type { Batch } from '../../store/batches/batch.ts'
 import type { BatchPet, NewBatch } from '../../store/batches/batch-store.ts'
 import { fingerprintOf } from '../../store/idempotency.ts'
 import { IN_SHOP, keepingPosition, ROWS } from './animal-addresses.ts'
@@ -15,7 +16,7 @@ import { NONE, OTHERS, work } from './animal-batches.ts'
 import { authorOf, removedPage } from './animal-history.ts'
 import { ALL_MOST, readAll, readAsked } from './animal-list.ts'
 import { askAgain, formPage } from '../every-page/form-page.ts'
-import { choice, csrfField, hidden } from '../every-page/forms.ts'
+import { choice, csrfField, hidden, type Problems } from '../every-page/forms.ts'
 import { forManagers, MANAGERS_ONLY_PAGE } from '../every-page/managers.ts'
 import { badRequestPage, notFoundPage } from '../every-page/problem-pages.ts'
 import { count, counted } from '../every-page/times.ts'
@@ -80,21 +81,24 @@ export function manyBar(visit: MemberVisit, shown: number, total = 0, selection?
     ${isManager(visit) && html`<details class="menu"><summary class="button ghost">…<span class="visually-hidden"> More</span></summary><div class="menu-box"><button class="button danger-outline" name="remove" value="ask">Remove…</button></div></details>`}</form>`
 }
 
-/** Asks for the category that the ticked animals get, where no script shows the menu of categories. */
-function askForCategory(visit: MemberVisit): HtmlPage {
+/** Asks for the category that the ticked animals get: where no script shows the menu of categories, or if the one that was chosen has gone. */
+function askForCategory(visit: MemberVisit, problems: Problems = []): HtmlPage {
   const { categories, form: sent, query } = visit
   const words = (number: bigint) => withVisibleControls(categories.words(number))
   const options = Array.from(categories.names.keys(), (number) => [String(number), words(number)] as const)
-  const carried = [...sent].filter(([name]) => name !== 'csrf' && name !== 'move')
+  const carried = [...sent].filter(([name]) => !['csrf', 'move', 'categoryId'].includes(name))
   return formPage(visit, {
     title: 'Move to another category',
     section: 'animals',
+    problems,
     action: keepingPosition(PATH, query),
     submit: 'Move',
     cancel: keepingPosition('/animals', query),
-    fields: html`${carried.map(([name, value]) => hidden(name, value))}${choice({ name: 'categoryId', label: 'Category', options, problems: [] })}`,
+    fields: html`${carried.map(([name, value]) => hidden(name, value))}${choice({ name: 'categoryId', label: 'Category', options, problems })}`,
   })
 }
+
+const NO_CATEGORY = 'This category is no longer there. Nothing was moved: choose another one'
 
 async function handle(visit: MemberVisit): Promise<Outcome> {
   const { form: sent, query, store, who } = visit
@@ -103,8 +107,22 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
   const field = sent.has('status') ? 'status' : 'categoryId'
   const to = sent.get(field) ?? ''
   const value = fieldFromText(field, to)
+  // Somebody has removed it since the menu was opened.
+  if (field === 'categoryId' && typeof value === 'bigint' && !visit.categories.names.has(value))
+    return askForCategory(visit, [new FieldProblem(field, NO_CATEGORY)])
+  const next = (batch: string) => ({ redirect: `${keepingPosition('/animals', query, { batch })}#told` })
+  const form = hash('sha256', JSON.stringify([who.account.id, ...[...sent].filter(([name]) => name !== 'csrf')]))
+  const goOnWith = async (batch: Batch | undefined) => {
+    await work(visit, batch)
+    return next(String(batch?.id ?? NONE))
+  }
   const found = await chosenIn(visit)
-  if (found === undefined) return { redirect: keepingPosition('/animals', query, { select: 'all', batch: OTHERS }) }
+  if (found === undefined) {
+    // The same form may have changed them: it was sent twice, or once more after an interruption.
+    const begun = await store.batches.begunBy(form)
+    if (begun !== undefined) return goOnWith(begun)
+    return { redirect: keepingPosition('/animals', query, { select: 'all', batch: OTHERS }) }
+  }
   const most = isRemoval || !sent.has('set') ? MOST : ALL_MOST
   if (found.length > most || !(isRemoval || FIELDS[field].check(value)))
     return badRequestPage(400, `Tick at most ${ROWS} animals, and choose what to do with them.`)
@@ -117,15 +135,11 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
     if (former === undefined || shown !== hashOf(former)) return [{ id, former: undefined }]
     return isRemoval || former[field] !== value ? [{ id, former }] : []
   })
-  const next = (batch: string) => ({ redirect: `${keepingPosition('/animals', query, { batch })}#told` })
   if (pets.length === 0) return next(NONE)
-  const form = hash('sha256', JSON.stringify([who.account.id, ...[...sent].filter(([name]) => name !== 'csrf')]))
   const did: NewBatch = isRemoval
     ? { form, action: 'removed', data: {} }
     : { form, action: 'changed', data: { field, to } }
-  const batch = await store.batches.begin(did, pets, authorOf(visit))
-  await work(visit, batch)
-  return next(String(batch?.id ?? NONE))
+  return goOnWith(await store.batches.begin(did, pets, authorOf(visit)))
 }
 
 const WORDS: Record<string, string> = { sold: 'Sell', pending: 'Reserve', available: 'Release' }

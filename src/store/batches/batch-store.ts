@@ -34,6 +34,8 @@ export interface BatchStore {
    * account no longer exists.
    */
   begin(batch: NewBatch, pets: readonly BatchPet[], author: Author): Promise<Batch | undefined>
+  /** Finds the batch that a form has begun. */
+  begunBy(form: string): Promise<Batch | undefined>
   /** Does the next slice. Resolves with whether another one follows: not if the batch has ended or may not go on. */
   advance(id: bigint, author: Author): Promise<boolean>
   /** Begins to take a batch back, which ends it; resolves with the Undo, also if it was begun before. */
@@ -53,6 +55,11 @@ export function batchStore(sql: Sql): BatchStore {
   /** Reads a batch; an Undo is locked before its batch is read. */
   function* read(id: bigint, lock = ''): Statements<Batch | undefined> {
     const [row] = (yield [`${SELECT} WHERE id = $1 ${lock}`, id]).rows
+    return row && batchOf(Object.values(row))
+  }
+
+  async function one(column: 'id' | 'form', value: bigint | string): Promise<Batch | undefined> {
+    const [row] = await sql.read(`${SELECT} WHERE ${column} = $1`, value)
     return row && batchOf(Object.values(row))
   }
 
@@ -151,10 +158,8 @@ export function batchStore(sql: Sql): BatchStore {
       })
     },
 
-    async find(id) {
-      const [row] = await sql.read(`${SELECT} WHERE id = $1`, id)
-      return row && batchOf(Object.values(row))
-    },
+    find: (id) => one('id', id),
+    begunBy: (form) => one('form', form),
 
     async leftAlone(id, limit) {
       const left = `SELECT pet_id AS id FROM batch_pets WHERE batch_id = $1 AND state IN ('left', 'kept') ORDER BY pet_id LIMIT ${limit}`
