@@ -136,9 +136,16 @@ export async function addCategory(
   if (found.name === name && (digits === '' || found.number === number)) return found
   // Somebody else took the free number meanwhile.
   if (digits === '' && found.number === number) return addCategory(store, name, digits, by, used)
-  const other = `${found.name} (${found.number})`
-  if (found.number !== number) return new FieldProblem('name', `${other} has this name already`)
-  return new FieldProblem('number', `There is ${other} already: rename it, or enter another number`)
+  if (found.number !== number) return new FieldProblem('name', whyNameTaken(found, removed))
+  const isRemoved = removed.some((category) => category.number === number)
+  const other = isRemoved ? whyNameTaken(found, removed) : `There is ${found.name} (${number}) already: rename it`
+  return new FieldProblem('number', `${other}, or enter another number`)
+}
+
+/** Says that another category has a name. One that was removed keeps name and number. */
+export function whyNameTaken({ name, number }: Category, removed: readonly Category[]): string {
+  const isRemoved = removed.some((category) => category.number === number)
+  return `${name} (${number}) ${isRemoved ? 'was removed: add it again under that name, without a number' : 'has this name already'}`
 }
 
 /** Resolves with the lowest number from 1 that is not in use and has no animals; undefined if the first hundreds are taken. */

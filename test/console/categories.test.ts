@@ -168,8 +168,10 @@ describeService('Categories in the console', (service) => {
     assert.deepEqual([action, subject], ['category.removed', '<Yaks> (80)'])
     assert.match(
       problemsIn((await member.fillIn(NEW, { name: 'Goats', number: '80' })).body).join(),
-      /There is <Yaks> \(80\) already/,
+      /^<Yaks> \(80\) was removed: add it again under that name, without a number, or enter another number$/,
     )
+    const taken = await member.fillIn('/categories/81', { name: '<YAKS>' })
+    assert.match(problemsIn(taken.body).join(), /^<Yaks> \(80\) was removed: add it again/)
     assert.equal((await member.fillIn(NEW, { name: '<yaks>', number: '' })).location, '/categories?saved=80')
     await addPet('Late', 80n)
     const kept = await manager.post(path, { ...fields, shown: '<yaks>' })

@@ -125,6 +125,12 @@ describeOnSqlite('Many animals at once', (service) => {
     )
     assert.deepEqual(await stored(ids), ['sold', 'available', 'sold'])
     assert.equal((await client.get(PATH)).location, '/animals')
+    await service().store.categories.save({ number: 13n, name: 'Owls' }, undefined, event('acct_1', 'category.added'))
+    const again = await tick(client, ids)
+    await service().store.accounts.purgeSessions(0, 0, 0)
+    const moved = await send(client, again, ['categoryId', '13'])
+    const back = await client.signIn(service().account.email, PASSWORD, moved.location!)
+    assert.match((await client.get(back.location!)).body, /Nothing was done: Move 3 animals to Owls\?</)
   })
 
   it('that a colleague changed meanwhile are left alone and named, also by the Undo', async () => {

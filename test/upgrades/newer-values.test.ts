@@ -265,7 +265,7 @@ for (const engine of ENGINES) {
       assert.equal((await store.categories.names()).names.get(1n), undefined)
       const by = { at: 1, accountId: 'someone', via: 'test' }
       const add = (name: string, digits: string) => addCategory(store, name, digits, by)
-      assert.match(((await add('Cats', '1')) as FieldProblem).message, /There is Dogs \(1\) already/)
+      assert.match(((await add('Cats', '1')) as FieldProblem).message, /^Dogs \(1\) was removed: add it again/)
       assert.deepEqual(await add('Cats', ''), { number: 2n, name: 'Cats' })
       assert.deepEqual(await add('dogs', ''), { number: 1n, name: 'dogs' })
       assert.equal((await store.categories.names()).names.get(1n), 'dogs')

@@ -154,8 +154,10 @@ async function askForMany(visit: MemberVisit): Promise<Outcome> {
   if (same.length === 0) return { redirect: keepingPosition('/animals', query, { ...selected, batch: OTHERS }) }
   const words = sent.has('remove') ? 'Remove' : (entryOf(WORDS, sent.get('status') ?? '') ?? 'Move')
   const left = found.length - same.length
+  const number = int64FromText(sent.get('categoryId') ?? '')
+  const to = number === undefined ? '' : ` to ${withVisibleControls(visit.categories.words(number))}`
   return askAgain(visit, {
-    title: `${words} ${counted(same.length, 'animal')}`,
+    title: `${words} ${counted(same.length, 'animal')}${to}`,
     section: 'animals',
     above: left > 0 ? html`<p>${counted(left, 'animal')} changed since, and will be left alone.</p>` : undefined,
     action: keepingPosition(PATH, query),

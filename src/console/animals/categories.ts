@@ -2,7 +2,7 @@
 import { type Category, categoryNameProblem } from '../../contract/category-name.ts'
 import { FieldProblem, Problem } from '../../contract/errors.ts'
 import { int64FromText } from '../../contract/int64.ts'
-import { addCategory } from '../../store/category-store.ts'
+import { addCategory, whyNameTaken } from '../../store/category-store.ts'
 import { emptyState, html, type Html, isolated } from '../../http/html/html.ts'
 import { CHOOSER, IN_SHOP, listAddress, ROWS, withQuery } from './animal-addresses.ts'
 import { authorOf } from './animal-history.ts'
@@ -164,7 +164,7 @@ async function rename(visit: MemberVisit, category: Category): Promise<Outcome> 
   const stored = typeof found === 'object' ? found : { number, name }
   return stored.number === number
     ? confirm(visit, stored, name, category)
-    : wrong(`${stored.name} (${stored.number}) has this name already`)
+    : wrong(whyNameTaken(stored, await visit.store.categories.removed()))
 }
 
 /** Reports the category as saved if the visitor has named it, also by a form that was sent twice; else says who was first. */
