@@ -62,7 +62,7 @@ describeOnSqlite('Every form of the console', (service) => {
     const link = linkAddress((await accounts.makeLink(account, INVITED))!)
     const token = await manager.hiddenFields('/animals/import')
     const file = await manager.postFile('/animals/import', token, 'name,category\nRex,3\n', 'pets.csv')
-    const ticked = { id: added!.id, former: added, state: 'waiting' as const }
+    const ticked = { id: added!.id, former: added }
     const sold = { form: 'x', action: 'changed', data: { field: 'status', to: 'sold' } } as const
     const batch = await store.batches.begin(sold, [ticked], { at: Date.now(), accountId: account.id, via: 'console' })
     const isAbout = ({ method, path }: ConsoleRoute) => method === 'GET' && path.includes('{') && path !== ASKED

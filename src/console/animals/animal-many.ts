@@ -47,30 +47,25 @@ function hashOf(pet: NewPet): string {
 /** Renders the box that ticks all rows of the page; without a script, all of them count as ticked while it is. */
 export const PICK_ALL = html`<label class="pick"><input type="checkbox" name="all" value="yes" form="many"><span class="visually-hidden">Tick all on this page</span></label>`
 
-/** All animals that the list or the search has, and the digest of what they are. */
-interface Selection {
-  pets: readonly Pet[]
-  digest: string
-}
-
-export function selectionOf(pets: readonly Pet[]): Selection {
-  return { pets, digest: hash('sha256', pets.map((pet) => `${pet.id}.${hashOf(pet)}`).join(), 'base64url') }
+/** Tells whether all of a list are those that were selected, as they were then. */
+function digestOf(pets: readonly Pet[]): string {
+  return hash('sha256', pets.map((pet) => `${pet.id}.${hashOf(pet)}`).join(), 'base64url')
 }
 
 /**
  * Renders the bar that is shown while a row is ticked (console.css counts them). The Enter key presses its first button, which sends nothing.
- * It offers to select all of `total`, if they are more than the page shows.
+ * It offers to select all of `total`, if they are more than the page shows. `all` are selected already.
  */
-export function manyBar(visit: MemberVisit, shown: number, total = 0, selection?: Selection): Html {
-  const list = (more: Record<string, string>) => keepingPosition('/animals', visit.query, more)
-  const all =
+export function manyBar(visit: MemberVisit, shown: number, total = 0, all?: readonly Pet[]): Html {
+  const list = (select: string) => keepingPosition('/animals', visit.query, { select })
+  const more =
     total > shown &&
     total <= ALL_MOST &&
-    html`<a class="button ghost all" data-select href="${list({ select: 'all' })}">Select all ${count(total)}</a>`
-  const ticked = html`${PICK_ALL}<span class="ticked">selected</span> ${all} <button class="button ghost" type="reset">Clear</button>`
+    html`<a class="button ghost all" data-select href="${list('all')}">Select all ${count(total)}</a>`
+  const ticked = html`${PICK_ALL}<span class="ticked">selected</span> ${more} <button class="button ghost" type="reset">Clear</button>`
   const selected =
-    selection &&
-    html`${hidden('set', selection.digest)}<strong role="status" data-selected="${selection.pets.length}">${count(selection.pets.length)} selected</strong> <a class="button ghost" href="${list({})}">Clear</a>`
+    all &&
+    html`${hidden('set', digestOf(all))}<strong role="status" data-selected="${all.length}">${count(all.length)} selected</strong> <a class="button ghost" href="${list('')}">Clear</a>`
   const button = ([status, words]: [string, string]) =>
     html`<button class="button" name="status" value="${status}">${words}</button> `
   return html`<form class="many" id="many" method="post" action="${keepingPosition(PATH, visit.query)}" autocomplete="off" aria-label="Ticked animals">
@@ -131,10 +126,7 @@ async function handle(visit: MemberVisit): Promise<Outcome> {
     const ids = encodeURIComponent(found.map(({ id }) => id).join('.'))
     return { redirect: keepingPosition(`/animals/${ids}/remove`, query) }
   }
-  const pets = found.flatMap(({ id, shown, pet: former }): BatchPet[] => {
-    if (former === undefined || shown !== hashOf(former)) return [{ id, former: undefined }]
-    return isRemoval || former[field] !== value ? [{ id, former }] : []
-  })
+  const pets = found.filter(({ former }) => isRemoval || former?.[field] !== value)
   if (pets.length === 0) return next(NONE)
   const did: NewBatch = isRemoval
     ? { form, action: 'removed', data: {} }
@@ -149,51 +141,49 @@ async function askForMany(visit: MemberVisit): Promise<Outcome> {
   const { form: sent, query } = visit
   if (!visit.isRestored) return { redirect: '/animals' }
   const found = (await chosenIn(visit)) ?? []
-  const same = found.filter(({ shown, pet }) => pet !== undefined && shown === hashOf(pet))
+  const same = found.filter(({ former }) => former !== undefined)
   const selected = sent.has('set') ? { select: 'all' } : {}
   if (same.length === 0) return { redirect: keepingPosition('/animals', query, { ...selected, batch: OTHERS }) }
-  const words = sent.has('remove') ? 'Remove' : (entryOf(WORDS, sent.get('status') ?? '') ?? 'Move')
+  const does = sent.has('remove') ? 'Remove' : (entryOf(WORDS, sent.get('status') ?? '') ?? 'Move')
+  const words = `${does} ${counted(same.length, 'animal')}`
   const left = found.length - same.length
   const number = int64FromText(sent.get('categoryId') ?? '')
   const to = number === undefined ? '' : ` to ${withVisibleControls(visit.categories.words(number))}`
   return askAgain(visit, {
-    title: `${words} ${counted(same.length, 'animal')}${to}`,
+    title: `${words}${to}`,
     section: 'animals',
     above: left > 0 ? html`<p>${counted(left, 'animal')} changed since, and will be left alone.</p>` : undefined,
     action: keepingPosition(PATH, query),
-    submit: `${words} ${counted(same.length, 'animal')}`,
+    submit: words,
     cancel: keepingPosition('/animals', query),
   })
 }
 
-interface Chosen {
-  id: bigint
-  /** The hash of what was shown. */
-  shown: string
-  pet: Pet | undefined
-}
-
-/** Resolves with the animals that were ticked, or with all of the list but those; with undefined if these are no longer those that were selected. */
-async function chosenIn(visit: MemberVisit): Promise<Chosen[] | undefined> {
+/**
+ * Resolves with the animals that were ticked, or with all of the list but those that are not, without a former state if they are no longer
+ * as they were shown. Resolves with undefined if all were selected, and others are listed now.
+ */
+async function chosenIn(visit: MemberVisit): Promise<BatchPet[] | undefined> {
   const { form: sent, store } = visit
   const [ticked, digest] = [new Set(sent.getAll('pick')), sent.get('set')]
-  const tokens = sent.getAll('shown').map((token) => token.split('.', 2) as [digits: string, shown: string])
-  const isTicked = (digits: string) => ticked.has(digits) || sent.has('all')
-  const rows = new Map(
-    tokens.flatMap(([digits, shown]) => {
-      const id = int64FromText(digits)
-      return id === undefined ? [] : [[id, { shown, isTicked: isTicked(digits) }] as const]
-    }),
-  )
+  const rows = new Map<bigint, { shown: string; isTicked: boolean }>()
+  for (const token of sent.getAll('shown')) {
+    const [digits = '', shown = ''] = token.split('.', 2)
+    const id = int64FromText(digits)
+    if (id !== undefined) rows.set(id, { shown, isTicked: ticked.has(digits) || sent.has('all') })
+  }
+  const asShown = (id: bigint, pet: Pet | undefined) => {
+    const isAsShown = pet !== undefined && hashOf(pet) === (rows.get(id)?.shown ?? hashOf(pet))
+    return { id, former: isAsShown ? pet : undefined }
+  }
   if (digest === null) {
-    const chosen = [...rows].filter(([, row]) => row.isTicked)
-    return Promise.all(chosen.map(async ([id, { shown }]) => ({ id, shown, pet: await store.pets.get(id) })))
+    const ids = [...rows].flatMap(([id, { isTicked }]) => (isTicked ? [id] : []))
+    return Promise.all(ids.map(async (id) => asShown(id, await store.pets.get(id))))
   }
   const asked = readAsked(visit.query, IN_SHOP)
   const all = asked instanceof Problem ? undefined : await readAll(visit, asked)
-  if (all === undefined || selectionOf(all.pets).digest !== digest) return undefined
-  const left = all.pets.filter(({ id }) => rows.get(id)?.isTicked !== false)
-  return left.map((pet) => ({ id: pet.id, shown: rows.get(pet.id)?.shown ?? hashOf(pet), pet }))
+  if (all === undefined || digestOf(all.pets) !== digest) return undefined
+  return all.pets.flatMap((pet) => (rows.get(pet.id)?.isTicked === false ? [] : [asShown(pet.id, pet)]))
 }
 
 /** The address names one animal, or several with dots between their ids: a browser goes back to it, unlike to the answer to a form. */

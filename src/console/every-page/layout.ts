@@ -45,8 +45,9 @@ function stagingBand({ config, atHome }: Visit): Html | false {
 }
 
 function navigation(visit: Visit, section: Section | undefined): Html {
-  const link = (name: Section, address: string, words: string) =>
-    html`<li><a href="${address}" ${name === section && html`aria-current="page"`}>${words}</a></li>`
+  const item = (name: Section, address: string, words: string) =>
+    html`<a href="${address}" ${name === section && html`aria-current="page"`}>${words}</a>`
+  const link = (...parts: Parameters<typeof item>) => html`<li>${item(...parts)}</li>`
   if (visit.who === undefined) {
     return html`<nav aria-label="Main"><ul>
       ${link('reference', '/docs', 'Reference')}
@@ -54,8 +55,6 @@ function navigation(visit: Visit, section: Section | undefined): Html {
       ${visit.signup === 'open' && link('sign-up', '/sign-up', 'Create account')}
     </ul></nav>`
   }
-  const item = (name: Section, address: string, words: string) =>
-    html`<a href="${address}" ${name === section && html`aria-current="page"`}>${words}</a>`
   return html`<nav aria-label="Main"><ul>
       ${link('animals', HOME, 'Animals')}
       ${link('categories', '/categories', 'Categories')}
@@ -70,7 +69,7 @@ function navigation(visit: Visit, section: Section | undefined): Html {
     <details class="menu">
       <summary><span class="visually-hidden">Signed in as </span><span class="who">${isolated(nameOf(visit.who.account))}</span></summary>
       <div class="menu-box">
-        <a href="/account" ${section === 'account' && html`aria-current="page"`}>Account</a>
+        ${item('account', '/account', 'Account')}
         <form method="post" action="/sign-out">${csrfField(visit)}<button>Sign out</button></form>
       </div>
     </details>`

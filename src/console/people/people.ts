@@ -112,14 +112,8 @@ const NO_SUCH_ROLE = new FieldProblem('role', 'Choose one of the listed roles')
 function personPage(visit: MemberVisit, person: Account, problems: Problems = []): HtmlPage {
   // A role of a newer program can be kept.
   const options = Object.entries({ ...ROLE_WORDS, [person.role]: roleWords(person) })
-  const role = choice({
-    name: 'role',
-    label: 'Role',
-    value: person.role,
-    options,
-    hint: ROLE_HINT + KEYLESS_HINT,
-    problems,
-  })
+  const hint = ROLE_HINT + KEYLESS_HINT
+  const role = choice({ name: 'role', label: 'Role', value: person.role, options, hint, problems })
   return {
     title: withVisibleControls(nameOf(person)),
     section: 'people',
