@@ -132,7 +132,13 @@ describe('A create on SQLite', { concurrency: 2 }, () => {
     await until(async () => (await fetch(`${served.url}/readyz`)).status === 200, 'it is ready')
     assert.equal((await add('later')).status, 201)
     assert.equal((await fetch(`${served.url}/readyz`)).status, 200)
-    assert.deepEqual(await list(served.url), ['later', 'waiting', 'first'])
+    // The one that was refused is there, unless the sync that hung was that of the usage of the first, behind which it was never begun.
+    const found = await list(served.url)
+    assert.deepEqual(
+      found.filter((name) => name !== 'waiting'),
+      ['later', 'first'],
+    )
+    assert.ok(found.length <= 3)
   })
 
   it('holds up no answer that is cached while its sync hangs', async ({ mock }) => {
