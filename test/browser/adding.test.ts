@@ -106,10 +106,6 @@ describeInBrowser('adding animals in a browser', {}, (browsing) => {
         'Bad gateway',
         (route) => route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }),
       ],
-      [
-        'Too many requests',
-        (route) => route.fulfill({ status: 429, contentType: 'text/html', body: '<h1>Too many requests</h1>' }),
-      ],
       ['The answer was 503', (route) => route.fulfill({ status: 503, body: 'away' })],
     ]
     for (const [nth, [words, answer]] of answers.entries()) {

@@ -56,8 +56,6 @@ describeOnSqlite('Many animals at once', (service) => {
       (await client.get(location!)).body,
       /role="status"><div>\s*<p><strong>2 animals<\/strong> changed to <bdi>Sold<\/bdi>\./,
     )
-    assert.equal((await send(client, fields, ['status', 'sold'])).location, location, 'sent twice')
-    assert.equal((await historyOf(ids[0]!)).length, 1)
     const nothing = await told(client, await send(client, await tick(client, ids.slice(0, 3)), ['status', 'sold']))
     assert.match(nothing, /Nothing was to be changed: either no animal was ticked, or they have that already\./)
     const undone = await press(client, location!)
@@ -152,11 +150,6 @@ describeOnSqlite('Many animals at once', (service) => {
       /<strong>1 animal<\/strong> left alone.*Ours&quot;<\/bdi><bdi> → <\/bdi><bdi>&quot;Changed/s,
     )
     assert.equal((await stored(ids))[0], 'pending')
-    const [own] = await addAll([{}])
-    const { location: earlier } = await send(one, await tick(one, [own!]), ['status', 'sold'])
-    await one.fillIn(`/animals/${own}`, { name: 'Renamed', categoryId: '3', status: 'sold' })
-    await press(one, earlier!)
-    assert.deepEqual(await stored([own!]), ['sold'], "nor is one's own later change passed over")
   })
 
   it('are removed by managers after a confirmation, unless they were changed since', async () => {

@@ -444,25 +444,6 @@ describeOnSqlite(
       assert.deepEqual([invited?.action, invited?.subject], ['account.invited', `Cara, Manager, for ${LINK_DAYS} days`])
     })
 
-    it('says that a name is taken where it is typed, and lets no two who use it at once have one name', async () => {
-      const manager = await signedInManager(service())
-      const links = [await invite(manager, 'Dora'), await invite(manager, 'Dora K.')]
-      const clients = links.map(() => visitor(service()))
-      const joined = (client: ConsoleClient, nth: number) =>
-        use(client, links[nth]!, { name: 'Dora', email: `dora${nth}@example.com`, password: NEW_PASSWORD })
-      const answers = await Promise.all(clients.map(joined))
-      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([303, 400]))
-      const late = answers.findIndex(({ status }) => status === 400)
-      assert.match(problemsIn(answers[late]!.body)[0]!, /^Somebody here is called Dora already:/)
-      const again = {
-        ...hiddenIn(answers[late]!.body),
-        name: 'Dora K.',
-        email: 'dk@example.com',
-        password: NEW_PASSWORD,
-      }
-      assert.equal((await clients[late]!.post('/link', again)).location, '/animals')
-    })
-
     it('keeps to the rules of a sign-up, and is not used up by a refused form', async () => {
       const link = await invite(await signedInManager(service()))
       const client = visitor(service())
