@@ -447,6 +447,15 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.getByRole('link', { name: 'Select all 77' }).click()
     await page.locator('tbody [name=pick]').first().click({ force: true })
     await page.getByText('76 selected').waitFor()
+    const phone = { viewport: { width: 390, height: 740 }, javaScriptEnabled: false }
+    const plain = await browsing.openSignedIn(phone)
+    await plain.goto('/animals?category=77')
+    await plain.locator('tbody .pick').first().click()
+    await plain.locator('#many .pick').click()
+    await plain.getByRole('link', { name: 'Select all 77' }).click()
+    await plain.getByText('77 selected').waitFor()
+    await plain.getByRole('button', { name: 'Sell', exact: true }).dblclick()
+    await plain.getByText('77 animals changed to Sold.').waitFor()
     browsing.assertClean()
   })
 
