@@ -308,4 +308,26 @@ describeOnSqlite('Many animals at once', (service) => {
     assert.deepEqual(await stored([id!]), ['available'])
     assert.match((await client.get(page)).body, /undone by .*changed back/s)
   })
+
+  it('whose Undo a manager has left are changed back by their author; a removal is not gone on with by who is no manager', async () => {
+    const ids = await addAll(Array.from({ length: 3 }, () => ({})))
+    const client = await signedInAs(service(), 'half@example.com')
+    const { location } = await send(client, await tick(client, ids), ['status', 'sold'])
+    const id = BigInt(/batch=(\d+)/.exec(location!)![1]!)
+    const { batches, accounts } = service().store
+    const { accountId } = (await batches.find(id))!
+    const by = { at: Date.now(), via: 'console', accountId }
+    await batches.undo(id, { ...by, accountId: service().account.id })
+    await press(client, `/animals/batches/${id}`, 'Continue')
+    assert.deepEqual(new Set(await stored(ids)), new Set(['available']))
+    const removal = { form: 'removal', action: 'removed', data: {} } as const
+    const pets = await Promise.all(
+      ids.map(async (petId) => ({ id: petId, former: await service().store.pets.get(petId) })),
+    )
+    const begun = await batches.begin(removal, pets, by)
+    assert.equal((await accounts.accountById(accountId))!.role, 'member')
+    const page = await client.get(`/animals/batches/${begun!.id}`)
+    assert.match(page.body, /0 of 3 done/)
+    assert.doesNotMatch(page.body, />Continue</)
+  })
 })

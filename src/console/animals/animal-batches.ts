@@ -60,9 +60,12 @@ export function mayUndo(visit: MemberVisit, batch: Batch): boolean {
   return UNDOABLE.has(action) && changed > 0 && undoneBy === undefined && isOwn(visit, batch, isManager(visit))
 }
 
+/** Whether the visitor may go on: with an Undo whoever might have begun it, since its author may have left or be a manager no more. */
 function mayGoOn(visit: MemberVisit, { batch, undo }: Found): boolean {
   const latest = undo ?? batch
-  return latest.done < latest.total && (undo ? UNDOABLE : GOING_ON).has(batch.action) && isOwn(visit, latest)
+  const isAllowed = isManager(visit) || (batch.accountId === visit.who.account.id && batch.action !== 'removed')
+  const isOpen = latest.done < latest.total && (undo ? UNDOABLE : GOING_ON).has(batch.action)
+  return isOpen && isAllowed && isOwn(visit, latest, undo !== undefined)
 }
 
 async function goOn(visit: MemberVisit, { batch, undo }: Found): Promise<Outcome> {
