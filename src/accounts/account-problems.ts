@@ -94,18 +94,15 @@ export function nameProblem(name: string): FieldProblem | undefined {
 type KnownAccounts = Pick<Store['accounts'], 'accountByEmail' | 'accountByName'>
 
 export async function newNameProblem(accounts: KnownAccounts, name: string): Promise<FieldProblem | undefined> {
-  const problem = nameProblem(name)
-  if (problem !== undefined) return problem
-  return (await accounts.accountByName(name)) && new NameTaken(name)
+  return nameProblem(name) ?? ((await accounts.accountByName(name)) && new NameTaken(name))
 }
 
-/** Resolves with all that is wrong with a new account. People at a form see an example of an address. */
+/** Resolves with all that is wrong with a new account, in words for people at a form. */
 export async function newAccountProblems(
   accounts: KnownAccounts,
   { name, email, password }: { name: string | undefined; email: string; password: string },
-  isForm: boolean,
 ): Promise<FieldProblem[]> {
-  const example = isForm ? 'Enter your email address, like maria@shop.com.' : undefined
+  const example = 'Enter your email address, like maria@shop.com.'
   const found = [
     name === undefined ? undefined : await newNameProblem(accounts, name),
     emailProblem(email, example) ?? ((await accounts.accountByEmail(email)) && new EmailTaken(email)),

@@ -73,7 +73,7 @@ export class Accounts {
     { name, signal, isTrusted = via === 'command line', link }: CreateOptions = {},
   ): Promise<Account | InvalidFields> {
     const { accounts } = this.#store
-    const problems = () => newAccountProblems(accounts, { name, email, password }, via === 'console')
+    const problems = () => newAccountProblems(accounts, { name, email, password })
     // Looked for before the hash, which takes long.
     const found = await problems()
     if (found.length > 0) return new InvalidFields(found)

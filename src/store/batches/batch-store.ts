@@ -10,7 +10,7 @@ import { type Author, OF_PETS } from '../account-store.ts'
 import { PET_ROW, petOfRecord } from '../pet-columns.ts'
 import { changePet, removePet } from '../pet-writes.ts'
 import { toJson } from '../records.ts'
-import type { Sql, Statements } from '../sql.ts'
+import type { Row, Sql, Statements } from '../sql.ts'
 import { type Batch, BATCH_ROW, batchOf, formerOf, GOING_ON, UNDOABLE } from './batch.ts'
 
 /** How long what became of each animal is kept; the line of the history stays. */
@@ -50,17 +50,12 @@ export interface BatchStore {
 }
 
 const SELECT = `SELECT ${BATCH_ROW} FROM batches`
+const first = ([row]: readonly Row[]) => row && batchOf(Object.values(row))
 
 export function batchStore(sql: Sql): BatchStore {
   /** Reads a batch; an Undo is locked before its batch is read. */
   function* read(id: bigint, lock = ''): Statements<Batch | undefined> {
-    const [row] = (yield [`${SELECT} WHERE id = $1 ${lock}`, id]).rows
-    return row && batchOf(Object.values(row))
-  }
-
-  async function one(column: 'id' | 'form', value: bigint | string): Promise<Batch | undefined> {
-    const [row] = await sql.read(`${SELECT} WHERE ${column} = $1`, value)
-    return row && batchOf(Object.values(row))
+    return first((yield [`${SELECT} WHERE id = $1 ${lock}`, id]).rows)
   }
 
   /** Reads the next animals; those whose `pet` is undefined can't be changed. */
@@ -105,8 +100,7 @@ export function batchStore(sql: Sql): BatchStore {
       return sql.transaction(function* () {
         const [made] = (yield [insert, ...values]).rows
         if (made !== undefined && pets.length > 0) yield [list, made['id'] as bigint, listed]
-        const [row] = (yield [`${SELECT} WHERE form = $1`, form]).rows
-        return row && batchOf(Object.values(row))
+        return first((yield [`${SELECT} WHERE form = $1`, form]).rows)
       })
     },
 
@@ -158,8 +152,8 @@ export function batchStore(sql: Sql): BatchStore {
       })
     },
 
-    find: (id) => one('id', id),
-    begunBy: (form) => one('form', form),
+    find: async (id) => first(await sql.read(`${SELECT} WHERE id = $1`, id)),
+    begunBy: async (form) => first(await sql.read(`${SELECT} WHERE form = $1`, form)),
 
     async leftAlone(id, limit) {
       const left = `SELECT pet_id AS id FROM batch_pets WHERE batch_id = $1 AND state IN ('left', 'kept') ORDER BY pet_id LIMIT ${limit}`
