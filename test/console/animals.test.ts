@@ -1,5 +1,6 @@
 // The animals in the console: a page at a time, by status where asked, with the same checks as the API.
 import assert from 'node:assert/strict'
+import { until } from '../harness/until.ts'
 import { globSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { it } from 'node:test'
@@ -353,8 +354,10 @@ for (const engine of ENGINES)
     assert.equal((await client.get('/animals?sort=constructor')).status, 400)
     // More than can be sorted in memory are shown from the newest.
     await pets.createMany(alike(900, 'available', 'Zoe'))
-    const many = await client.get('/animals?sort=name')
-    assert.deepEqual([namesIn(many.body)[0], linkIn(many.body, 'Name<')], ['Zoe', undefined])
+    // Counts of PostgreSQL may lack for 3 seconds what another process has written, here the test beside a service of its own.
+    const offersNames = async () => linkIn((await client.get('/animals?sort=name')).body, 'Name<') !== undefined
+    await until(async () => !(await offersNames()), 'there are too many to sort')
+    assert.equal(namesIn((await client.get('/animals?sort=name')).body)[0], 'Zoe')
     assert.equal(namesIn((await client.get('/animals?sort=name&q=zo')).body)[0], 'Zoe')
   })
 
