@@ -205,13 +205,11 @@ describeService('Categories in the console', (service) => {
     )
     assert.equal((await newestEvent())!.action, 'pet.changed')
     assert.notEqual(await numberOf('Storks'), undefined)
-    for (const categoryId of ['', '9'.repeat(30), 'x'.repeat(101), 'a\0b'])
-      for (const press of [{}, { create: 'yes' }]) {
-        const { status, body } = await client.fillIn('/animals/new', { ...sent, categoryId, ...press })
-        assert.equal(status, 400)
-        assert.equal(problemsIn(body).length, 1)
-        assert.doesNotMatch(body, /name="create"/)
-      }
+    for (const categoryId of ['', '9'.repeat(30), 'x'.repeat(101), 'a\0b']) {
+      const { status, body } = await client.fillIn('/animals/new', { ...sent, categoryId, create: 'yes' })
+      assert.deepEqual([status, problemsIn(body).length], [400, 1])
+      assert.doesNotMatch(body, /name="create"/)
+    }
   })
 
   it('restrict the list, its pages, steps, search and download to one of them', async () => {
