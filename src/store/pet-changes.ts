@@ -75,18 +75,24 @@ export async function readChanges(
   /** Reads rows that belong to no batch, which is listed itself. */
   async function readSingle(page: Page, table: string): Promise<ColumnValue[][]> {
     const rows: ColumnValue[][] = []
+    const isSingle = [page.where, 'batch_id IS NULL'].filter((each) => each !== undefined).join(' AND ')
     for (let { before } = page; ;) {
       const found = await read({ ...page, before })
-      const single = found.filter((row) => row.at(-1) === null)
-      rows.push(...single)
+      rows.push(...found.filter((row) => row.at(-1) === null))
       if (rows.length >= page.limit || found.length < page.limit) return rows.slice(0, page.limit)
       before = found.at(-1)![0] as bigint
-      if (single.length > 0) continue
       await nextSlice()
       const select = `SELECT id, batch_id FROM ${table}`
-      const columns = () => 'max(CASE WHEN batch_id IS NULL THEN id END), min(id)'
-      const [newest, oldest] = await summarize({ ...page, select, before, limit: PASSED_OVER }, columns)
-      before = newest ? BigInt(newest) + 1n : ((oldest as bigint | null) ?? before)
+      const columns = () => 'count(*) - count(batch_id), min(id)'
+      const [count, oldest] = await summarize({ ...page, select, before, limit: PASSED_OVER }, columns)
+      // No more than these have, so that no other rows are passed over.
+      const limit = Math.min(Number(count), page.limit - rows.length)
+      const single = limit > 0 ? await read({ ...page, where: isSingle, before, limit }) : []
+      rows.push(...single)
+      if (rows.length >= page.limit || oldest === null) return rows
+      // An animal that was removed meanwhile makes the last one lie behind them.
+      const last = single.at(-1)?.[0] as bigint | undefined
+      before = last !== undefined && last < (oldest as bigint) ? last : (oldest as bigint)
     }
   }
 
