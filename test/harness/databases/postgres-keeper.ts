@@ -116,8 +116,11 @@ function prepareTls(): string[] {
 function initialise(): void {
   if (owner !== undefined) for (const folder of [home, data]) chownSync(folder, owner.uid, owner.gid)
   const passwordFile = writeForServer('password', PASSWORD)
+  const initdb = join(bin, 'initdb')
+  // Each connection derives the password's key, on both ends. PostgreSQL 15 does not know the setting.
+  const knowsSettings = spawnSync(initdb, ['--help'], { encoding: 'utf8' }).stdout.includes('--set')
   const { status, stderr } = spawnSync(
-    join(bin, 'initdb'),
+    initdb,
     [
       `--pgdata=${data}`,
       `--username=${USER}`,
@@ -126,8 +129,7 @@ function initialise(): void {
       '--encoding=UTF8',
       '--locale=C',
       '--no-sync',
-      // Each connection derives the password's key, on both ends.
-      '--set=scram_iterations=1',
+      ...(knowsSettings ? ['--set=scram_iterations=1'] : []),
     ],
     { ...owner, cwd: home, encoding: 'utf8' },
   )
