@@ -98,8 +98,8 @@ export async function guessColumns(start: string): Promise<Guess> {
 }
 
 /**
- * Returns what the columns are if the row on the line `header` names them, and whether by our own names, which nobody needs to confirm. If
- * none does, they are in the order of a form.
+ * Returns what the columns are if the row on the line `header` names them, and whether by our own names, which nobody needs to confirm unless
+ * another column may be meant. If none does, they are in the order of a form.
  */
 export function columnsNamed(rows: readonly FirstRow[], header: number): Pick<Guess, 'columns'> & { isSure: boolean } {
   const head = rows.find(({ line }) => line === header)
@@ -112,5 +112,7 @@ export function columnsNamed(rows: readonly FirstRow[], header: number): Pick<Gu
     const found = names.map((name) => named.indexOf(name)).find((index) => index >= 0 && columns[index] === '')
     if (found !== undefined) columns[found] = target
   }
-  return { columns, isSure: named.includes('name') && (named.includes(CATEGORY) || named.includes('categoryid')) }
+  const isOurs = named.includes('name') && (named.includes(CATEGORY) || named.includes('categoryid'))
+  const isMeant = (name: string) => NAMES.some(([, names]) => names.includes(name))
+  return { columns, isSure: isOurs && !named.some((name, index) => columns[index] === '' && isMeant(name)) }
 }

@@ -121,7 +121,7 @@ export class PetFile implements AsyncDisposable {
 }
 
 const BYTE_ORDER_MARK = 0xfeff
-const UTF8_MARK = Buffer.from(String.fromCharCode(BYTE_ORDER_MARK))
+export const UTF8_MARK = Buffer.from(String.fromCharCode(BYTE_ORDER_MARK))
 
 /**
  * Recognises the encoding from the first bytes; throws `FileRefused` for a spreadsheet. Without a byte order mark, a zero

@@ -166,6 +166,16 @@ describeOnSqlite('Bringing in a file', (service) => {
       await add(person, page, { similar: 'all' })
       assert.match((await namesIn(service())).at(-1)!, /^Zoë(?: 🐈)?$/, path)
     }
+    for (const content of ['Name,Pet name,Category\nMrs Smith,Rex,3\n', 'name,category,name\nRex,3,Mrs Smith\n']) {
+      const page = await bring(person, content)
+      assert.equal((await person.get(page)).location, `${page}/columns`, 'two columns may be the name')
+    }
+    const marked = await bring(person, Buffer.from('efbbbf6e616d652c63617465676f72790a5a6feb2c330a', 'hex'))
+    assert.match(
+      textOf(await person.get(marked)),
+      /Line 2 Some letters were not saved well/,
+      'it says that it is UTF-8',
+    )
     const page = await bring(person, 'ID,Name,Category\n1,Rex,3\n')
     assert.match(
       textOf(await person.get(page)),
@@ -243,6 +253,19 @@ describeOnSqlite('Bringing in a file', (service) => {
     )
   })
 
+  it('has no more on a page than its form can send, also in letters that take much room, and goes on with the next row', async () => {
+    const person = await signedIn(service())
+    const unknown = Array.from({ length: 100 }, (_, nth) => `Rex ${nth},Kind ${nth} of,`)
+    const page = await bring(person, csv([...unknown, ...Array.from({ length: 25 }, () => `${"'ש!".repeat(59)},,`)]))
+    for (let from = 0, pages = 0; from < 25; pages += 1) {
+      const shown = await typed(person, `${page}?from=${from}`)
+      const lines = Object.keys(shown).filter((name) => name.startsWith('row_'))
+      assert.deepEqual([lines[0], pages < 25], [`row_${102 + from}`, true])
+      assert.equal((await person.post(page, { ...shown, act: 'check' })).status, 303)
+      from += lines.length
+    }
+  })
+
   it('takes no row that nobody has corrected, also if it has more cells than the others, until somebody does', async () => {
     const person = await signedIn(service())
     const page = await bring(person, 'name,category,status\nAda,3,sold,,\nRex,the dog,3,sold\n')
@@ -304,6 +327,17 @@ describeOnSqlite('Bringing in a file', (service) => {
     }
     const wrong = await press(person, page, 'check', { ...decided, [use('44')]: 'Molez' })
     assert.match(textOf(wrong), /No category is named "Molez"\. Did you mean Moles\?/)
+    await store.categories.remove({ number: 502n, name: 'Moles' }, event(account.id, 'category.removed'))
+    const gone = await press(person, page, 'check', { ...decided, [use('44')]: '502' })
+    assert.match(textOf(gone), /No category is named "502"/, 'a number that nobody has named')
+    await store.categories.save({ number: 502n, name: 'Moles' }, undefined, event(account.id, 'category.added'))
+    await store.categories.save({ number: 503n, name: 'Voles' }, undefined, event(account.id, 'category.added'))
+    await press(person, page, 'check', { [use('Slugs')]: 'Voles' })
+    const [offered, form] = [await counts(person, page), await typed(person, page)]
+    assert.equal(offered, '6 animals, 2 new categories; 1 row left out')
+    await store.categories.remove({ number: 503n, name: 'Voles' }, event(account.id, 'category.removed'))
+    const nothing = await person.post(page, { ...form, act: 'add' })
+    assert.match(textOf(nothing), /6 animals, 3 new categories/)
     const saved = await add(person, page, decided)
     assert.match(saved.location!, /saved=yes/, 'what it had not shown is shown first')
     assert.equal(await counts(person, page), '5 animals, 1 new category; 2 rows left out')
@@ -411,6 +445,16 @@ describeOnSqlite('Bringing in a file', (service) => {
       others.join(),
     )
     assert.equal((await namesIn(service())).length, before.length + Number(total))
+  })
+
+  it('takes a press that decides something and is sent twice for one', async () => {
+    const person = await signedIn(service())
+    await add(person, await bring(person, csv(['Guppy,3,'])))
+    const page = await bring(person, csv(['Guppy,3,', 'Guppy,3,']))
+    const form = { ...(await person.hiddenFields(page)), similar: 'all', act: 'add' }
+    for (const { location, body } of await Promise.all([person.post(page, form), person.post(page, form)]))
+      assert.equal(location, page, body)
+    assert.equal((await namesIn(service())).filter((name) => name === 'Guppy').length, 3)
   })
 
   it('does not add again what was added, also when it is brought in again', async () => {
@@ -534,6 +578,11 @@ describeOnSqlite('Bringing in a file', (service) => {
       'book.xlsx',
       Buffer.from('504b030414000600', 'hex'),
       /The file is a spreadsheet or an archive, not text; .*in Excel as "CSV UTF-8"/,
+    ],
+    [
+      'mac.csv',
+      'name,category\rRex,3\rAda,3\r',
+      /The file has no lines that can be told apart\. Save the sheet as "CSV UTF-8"/,
     ],
     ['photo.csv', Buffer.from('ffd8ffe000104a464946000101', 'hex'), /The file is not text/],
     [

@@ -94,6 +94,21 @@ for (const engine of ENGINES) {
         assert.deepEqual([(await found(store)).plan, (await found(store)).rowsTotal], [undefined, FILE.rowsTotal])
       }))
 
+    it('that a command has begun anew stay its own when the former one is undone', () =>
+      withNewStore(engine, async (store) => {
+        const { imports, batches } = store
+        const { id } = await addAccount(store, 'acct_1')
+        const by = { ...event(id), at: 5 }
+        await imports.beginPlanned(FILE, 'plan', 1, by)
+        const { batchId, ...begun } = await found(store)
+        await imports.addRows(begun, [rex], 6, id, BigInt(batchId!))
+        assert.equal(await imports.begin(FILE, 7, true), true)
+        assert.equal(await imports.addRows({ ...FILE, rowsDone: 0 }, [rex], 8), true)
+        const undo = await batches.undo(BigInt(batchId!), by)
+        await batches.advance(undo!.id, by)
+        assert.deepEqual([await animals(store), (await found(store)).rowsDone], [1, 1])
+      }))
+
     it('of several files are kept apart, and the unfinished ones listed by when they last went on, oldest first', () =>
       withNewStore(engine, async (store) => {
         const { imports } = store

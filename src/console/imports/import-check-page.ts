@@ -82,21 +82,24 @@ function similarQuestion({ similar: chosen }: Plan, ready: number, similar: numb
     ${option('all', others === 0 ? 'Add all once more' : 'Add all')}${others > 0 && option('others', `Add only the other ${count(others)}`)}</fieldset>`
 }
 
-/** The longest cells that a form takes, of a row and of all rows of a page. */
-const MOST = { cell: 300, page: 9000 }
+/** The longest cell that a form takes, and the bytes of all cells of a page: with 100 unknown values, a form has room for what is corrected. */
+const MOST = { cell: 300, page: 6000 }
 
 function badRows(visit: MemberVisit, upload: Upload, { badRows: rows, bad }: Checked): Html {
   const from = firstBad(visit)
   let room = MOST.page
-  const shown = rows.map((row) => {
+  const shown: Html[] = []
+  for (const row of rows) {
     const texts = Object.values(row.texts)
-    room -= encodeURIComponent(texts.join('').toWellFormed()).length
-    return badRow(visit, row, room >= 0 && texts.every((text) => text.length <= MOST.cell && !/[\r\n\0]/.test(text)))
-  })
+    const isEditable = texts.every((text) => text.length <= MOST.cell && !/[\r\n\0]/.test(text))
+    if (isEditable) room -= String(new URLSearchParams([['', texts.join('')]])).length
+    if (room < 0 && shown.length > 0) break
+    shown.push(badRow(visit, row, isEditable))
+  }
   const page = (at: number, words: string) => html`<a href="${addressOf(upload)}?from=${at}">${words}</a>`
   return html`<fieldset class="question"><legend>${counted(bad, 'row')} to correct, or to leave out</legend>
     <table class="table correct"><thead><tr><th scope="col">In the file</th>${FIELD_NAMES.map((name) => html`<th scope="col">${labelOf(name)}</th>`)}</tr></thead><tbody>${shown}</tbody></table>
-    ${from > 0 && page(Math.max(0, from - BAD_SHOWN), '← Previous')} ${bad > from + rows.length && page(from + rows.length, 'Next →')}</fieldset>`
+    ${from > 0 && page(Math.max(0, from - BAD_SHOWN), '← Previous')} ${bad > from + shown.length && page(from + shown.length, 'Next →')}</fieldset>`
 }
 
 function badRow({ form: typed }: MemberVisit, { line, texts, problems }: FileRow, isEditable: boolean): Html {
@@ -122,7 +125,7 @@ export function withForm(plan: Plan, sent: URLSearchParams, named: CategoryNames
     if (what === 'choice' && (isChoice('status', value) || isChoice('categoryId', value))) chosen[key] = value
     if (what === 'use' && value.trim() !== '') {
       const number = named.numberOf(value)
-      if (number === undefined) return new FieldProblem('', named.unknown(value))
+      if (number === undefined || !named.names.has(number)) return new FieldProblem('', named.unknown(value))
       used[key] = String(number)
     }
     const texts = Object.fromEntries(FIELD_NAMES.map((field) => [field, sent.get(`cell_${key}_${field}`) ?? '']))

@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import { UPLOAD_ROWS } from '../../contract/limits.ts'
 import { columnsNamed, type FirstRow, firstRows, guessColumns } from '../../pet-files/guess-columns.ts'
-import { type Encoding, encodingOf, FileRefused, textOf } from '../../pet-files/pet-file.ts'
+import { type Encoding, encodingOf, FileRefused, textOf, UTF8_MARK } from '../../pet-files/pet-file.ts'
 import { divideCsv } from '../../pet-files/pet-rows.ts'
 import type { Upload, UploadStore } from '../../store/uploads.ts'
 import { readOnce } from '../every-page/readings.ts'
@@ -53,11 +53,13 @@ export async function keepFile(
       decoder = undefined
     }
   }
+  let isMarked = false
   let size = 0
   let number = 0
   for await (const part of parts) {
     const began = performance.now()
     encoding ??= encodingOf(part, 'The file')
+    if (number === 0) isMarked = part.subarray(0, 3).equals(UTF8_MARK)
     decode(part)
     hash.update(part)
     size += part.length
@@ -66,7 +68,7 @@ export async function keepFile(
     await rest(performance.now() - began, left)
   }
   decode()
-  if (decoder === undefined && encoding === 'UTF-8') encoding = 'windows-1252'
+  if (decoder === undefined && encoding === 'UTF-8' && !isMarked) encoding = 'windows-1252'
   await uploads.complete(id, size, hash.digest('hex'), written({ encoding: encoding ?? 'UTF-8' }))
 }
 
@@ -113,6 +115,8 @@ export async function startOf({ store: { uploads } }: MemberVisit, upload: Uploa
   const { value = '' } = await textOf(Readable.from([bytes]), encoding).next()
   const text = String(value)
   if (text.includes('\0')) throw new FileRefused('The file is not text. Save the sheet of a spreadsheet as CSV.')
+  if (!text.includes('\n') && /\r[^\n]/.test(text))
+    throw new FileRefused('The file has no lines that can be told apart. Save the sheet as "CSV UTF-8".')
   const guess = await guessColumns(text)
   const rows = await firstRows(text, { ...guess, ...saved })
   if (rows.length === 0) throw new FileRefused('The file is empty.')

@@ -137,7 +137,8 @@ async function decide(visit: MemberVisit, upload: Upload): Promise<Outcome> {
   const [json, isSame] = [written(plan), written(plan) === written(start.plan)]
   if (json.length > PLAN_MOST)
     return refused(visit, upload, start, 'So much can’t be corrected here: download the rows that are left out')
-  if (!isSame && !(await store.uploads.savePlan(upload, json)))
+  // The same form may have been sent twice.
+  if (!isSame && !(await store.uploads.savePlan(upload, json)) && (await find(visit)).plan !== json)
     return refused(visit, upload, start, 'This file was changed in another window meanwhile. Look at it again')
   const saved = { redirect: `${addressOf(upload)}?saved=yes` }
   if (sent.get('act') !== 'add') return saved

@@ -138,7 +138,10 @@ function categoryOf(text: string, { choices }: Plan, categories: CategoryNames):
   const key = keyOf('categoryId', digits === undefined ? foldName(text) : String(digits))
   const known = digits ?? categories.numberOf(text)
   if (known !== undefined && categories.names.has(known)) return { key, text, value: known }
-  const choice = isChoice('categoryId', choices[key]) ? choices[key]! : CREATE
+  const chosen = isChoice('categoryId', choices[key]) ? choices[key]! : CREATE
+  // The category that was to be used may have gone since; a frozen plan has only numbers.
+  const isGone = categories !== NO_NAMES && DIGITS.test(chosen) && !categories.names.has(BigInt(chosen))
+  const choice = isGone ? CREATE : chosen
   const value = int64FromText(choice) ?? known
   return { key, text, choice, ...(choice !== LEAVE && value !== undefined && { value }) }
 }

@@ -140,7 +140,8 @@ export function batchStore(sql: Sql): BatchStore {
           place,
           id,
         ]
-        if (isLast && isUndo && of.data.hash !== undefined) yield ['DELETE FROM imports WHERE hash = $1', of.data.hash]
+        if (isLast && isUndo && of.data.hash !== undefined)
+          yield ['DELETE FROM imports WHERE hash = $1 AND batch_id = $2', of.data.hash, of.id]
         return { ...batch, done: count, changed: batch.changed + changed }
       }),
 
