@@ -287,7 +287,7 @@ describeOnSqlite('Bringing in a file', (service) => {
     const page = await bring(person, 'Preis;Name;Category\n1;Lea;3\n2;;"Fish; big"\n"x ""y""";"a\nb";\n')
     assert.equal(
       (await person.get(`${page}/left-out.csv`)).body,
-      'Why it was left out;Preis;Name;Category\nEnter a name;2;;"Fish; big"\nEnter a category;"x ""y""";"a\nb";\n',
+      'Why it was left out;Preis;name;category\nEnter a name;2;;"Fish; big"\nEnter a category;"x ""y""";"a\nb";\n',
     )
     await add(person, page)
     const { body, headers } = await person.get(`${page}/left-out.csv`)
@@ -296,6 +296,20 @@ describeOnSqlite('Bringing in a file', (service) => {
     assert.equal(await counts(person, again), '2 animals, 1 new category; 0 rows left out')
     await add(person, again)
     assert.deepEqual((await namesIn(service())).slice(-3), ['Lea', 'Max', 'a\nb'])
+    const matched = await bring(person, 'Was;Wie\n3;\n3;Kim\n')
+    await person.post(`${matched}/columns`, {
+      ...(await person.hiddenFields(`${matched}/columns`)),
+      header: '1',
+    })
+    await person.post(`${matched}/columns`, {
+      ...(await person.hiddenFields(`${matched}/columns`)),
+      ...{ header: '1', column_0: 'category', column_1: 'name' },
+    })
+    const left = (await person.get(`${matched}/left-out.csv`)).body
+    assert.equal(left, 'Why it was left out;category;name\nEnter a name;3;\n')
+    const back = await bring(person, left, 'left-out.csv')
+    assert.equal(await counts(person, back), '0 animals; 1 row left out', 'its columns are known')
+    assert.equal((await person.get(`${back}/left-out.csv`)).body, left, 'one column says why')
   })
 
   it('asks for each value that the store does not know what becomes of it, and suggests the category that was meant', async () => {

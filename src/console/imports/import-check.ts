@@ -169,7 +169,9 @@ export function petsOf({ store }: MemberVisit, upload: Upload, plan: FrozenPlan,
   return readRows(store.uploads, upload, plan, read, left)
 }
 
-/** Resolves with a file of the rows that are left out, which can be corrected and brought in: each with why, and its cells. */
+const WHY = 'Why it was left out'
+
+/** Resolves with a file of the rows that are left out, which can be corrected and brought in: each with why, and its cells, by our names. */
 export async function leftOutFile(
   { store, categories }: MemberVisit,
   upload: Upload,
@@ -178,15 +180,18 @@ export async function leftOutFile(
 ): Promise<string[]> {
   const delimiter = plan.delimiter === DELIMITERS.semicolon ? plan.delimiter : DELIMITERS.comma
   const line = (cells: readonly string[]) => `${csvCells(cells, delimiter)}\n`
-  const named = rows.find((row) => row.line === plan.header)?.cells ?? plan.columns
-  const texts = [`\uFEFF${line(['Why it was left out', ...plan.columns.map((_, index) => named[index] ?? '')])}`]
+  const named = rows.find((row) => row.line === plan.header)?.cells ?? []
+  // A file that came back has the column already.
+  const own = named[0] === WHY ? 1 : 0
+  const names = plan.columns.map((target, index) => target || (named[index] ?? ''))
+  const texts = [`\uFEFF${line([WHY, ...names.slice(own)])}`]
   const read = (number: number, fields: readonly Buffer[]) => {
     const { pet, problems, meanings } = readRow(plan, number, fields, begun ? undefined : categories)
     const chosen = Object.values(meanings).filter(({ choice }) => choice === LEAVE)
     const why = [...problems.map(({ message }) => message), ...chosen.map(({ text }) => `${text} was left out`)]
     const corrected = (target: Target | '' = '') => (target === '' ? undefined : plan.cells[number]?.[fieldOf(target)])
     const cells = fields.map((field, index) => corrected(plan.columns[index]) ?? String(field))
-    return pet === undefined ? line([why.join('. '), ...cells]) : undefined
+    return pet === undefined ? line([why.join('. '), ...cells.slice(own)]) : undefined
   }
   for await (const lines of readRows(store.uploads, upload, plan, read, left)) texts.push(lines.join(''))
   return texts
