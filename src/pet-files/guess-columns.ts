@@ -1,6 +1,7 @@
 // Guesses how to read the file of another program, for a person to confirm: the delimiter, the row that names the columns, and which
 // column is which field.
 import { Readable } from 'node:stream'
+import { setImmediate } from 'node:timers/promises'
 import { CATEGORY, CSV_COLUMNS, DELIMITERS } from '../contract/pet-csv.ts'
 import { foldForSearch } from '../contract/text/search-words.ts'
 import { SEP_LINE } from './csv-dialect.ts'
@@ -50,7 +51,7 @@ export interface FirstRow {
 /** What is looked at, and shown to choose from. */
 const MOST = { lines: 50, rows: 10, columns: 100, characters: 200 }
 
-/** Returns the first rows that are not blank, as far as the start of a file has them. */
+/** Returns the first rows that are not blank, as far as the start of a file has them. Each reading is a turn of the event loop. */
 export async function firstRows(start: string, form: CsvForm): Promise<FirstRow[]> {
   const rows: FirstRow[] = []
   function read(line: number, fields: readonly Buffer[]): undefined {
@@ -59,6 +60,7 @@ export async function firstRows(start: string, form: CsvForm): Promise<FirstRow[
     const width = fields.length > MOST.columns ? filled : fields.length
     if (filled > 0) rows.push({ line, cells: cells.slice(0, filled), width })
   }
+  await setImmediate()
   try {
     // The parser looks ahead.
     const lines = [...start.split('\n', MOST.lines), '', '', '', ''].join('\n')
