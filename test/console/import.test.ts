@@ -303,7 +303,9 @@ describeOnSqlite('Bringing in a file', (service) => {
     })
     await person.post(`${matched}/columns`, {
       ...(await person.hiddenFields(`${matched}/columns`)),
-      ...{ header: '1', column_0: 'category', column_1: 'name' },
+      header: '1',
+      column_0: 'category',
+      column_1: 'name',
     })
     const left = (await person.get(`${matched}/left-out.csv`)).body
     assert.equal(left, 'Why it was left out;category;name\nEnter a name;3;\n')
