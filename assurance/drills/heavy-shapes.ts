@@ -63,26 +63,28 @@ export async function shapesOf(url: string, key: string): Promise<Shape[]> {
     const headers = { Cookie, 'Content-Type': MULTIPART }
     return ask('/animals/import', { method: 'POST', headers, body: whole })
   }
-  const file = (name: string, content: string): Shape[] => {
-    let [path, ready] = ['', '']
+  /** A file, and its steps: those whose form the page does not show are refused. */
+  const file = (name: string, content: string, columns = ''): Shape[] => {
+    let [path, fields] = ['/animals/import', '']
+    const arrive: Shape[1] = async () => {
+      const { status, headers } = await upload(content)
+      path = headers.get('location') ?? path
+      return status
+    }
+    const look: Shape[1] = async () => {
+      const response = await ask(path, { headers: { Cookie } })
+      const hidden = (await response.text()).matchAll(/ name="(shown|(?:row|cell|choice)_\w+)" value="([^"]*)"/g)
+      fields = Array.from(hidden, ([, field, value]) => `${field}=${encodeURIComponent(value!)}`).join('&')
+      return response.status
+    }
     return [
-      [
-        `a file of ${name}`,
-        async () => {
-          const { status, headers } = await upload(content)
-          path = headers.get('location') ?? ''
-          return status
-        },
-      ],
-      [
-        `  its page`,
-        async () => {
-          const response = await ask(path || '/animals', { headers: { Cookie } })
-          ready = / name="ready" value="(\d+)"/.exec(await response.text())?.[1] ?? ''
-          return response.status
-        },
-      ],
-      [`  adding it`, () => form(path, '', `ready=${ready}`)[1]()],
+      [`a file of ${name}`, arrive],
+      ['  its columns', () => page(`${path}/columns`)[1]()],
+      ['  choosing them', () => form(`${path}/columns`, '', columns)[1]()],
+      ['  its page', look],
+      ['  correcting it', () => form(path, '', `act=check&${fields}`)[1]()],
+      ['  the rows left out', () => page(`${path}/left-out.csv`)[1]()],
+      ['  adding it', () => form(path, '', `act=add&similar=all&${fields}`)[1]()],
     ]
   }
   const filled = (unit: string, length: number) => unit.repeat(Math.floor(length / Buffer.byteLength(unit)))
@@ -199,6 +201,9 @@ export async function shapesOf(url: string, key: string): Promise<Shape[]> {
     ...file('cells of marks', `name,category\n${many(60, () => `a,${filled(MARKS, 8000)}\n`)}`),
     ...file('names like secrets', `name,category\n${many(60, () => `a,${filled('%25', 8000)}\n`)}`),
     ...file('UTF-16 without sense', `\0n${filled('\0\ud800', 100_000)}`),
+    ...file('unknown categories like all', `name,category\n${many(100, (at) => `a,${LONG_SIGN.repeat(96)}${at}x\n`)}`),
+    ...file('bad rows', `name,category,status\n${many(19_000, (at) => `,Kind ${at % 90},gone ${at % 9}\n`)}`),
+    ...file('delimiters of all kinds', filled(',;\t|', UPLOAD_LIMIT - 100), 'header=0&column_0=name&column_1=category'),
     ...file('2,000 animals', `name,category\n${many(2000, (at) => `${LONG_SIGN.repeat(80)}${at},1\n`)}`),
   ]
 }

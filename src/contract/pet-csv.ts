@@ -44,11 +44,18 @@ export async function* renderCsv(
   }
 }
 
+/** Renders a row of any cells. */
+export function csvCells(cells: readonly string[], delimiter: string): string {
+  return cells.map((text) => (/["\r\n,;\t]/.test(text) ? quoted(text) : text)).join(delimiter)
+}
+
+const quoted = (text: string) => `"${text.replaceAll('"', '""')}"`
+
 /** Renders one row; an absent field is empty. */
 export function csvLine(pet: Pet, delimiter: Delimiter = ',', categories = new CategoryNames()): string {
   return CSV_COLUMNS.map((column) => {
     const text = String((column === CATEGORY ? categories.names.get(pet.categoryId) : pet[column]) ?? '')
     const isQuoted = text !== '' && (FREE_TEXT.has(column) || /["\r\n,;\t]/.test(text))
-    return isQuoted ? `"${text.replaceAll('"', '""')}"` : text
+    return isQuoted ? quoted(text) : text
   }).join(delimiter)
 }

@@ -12,7 +12,7 @@ export function delimiterWords(delimiter: string): string {
 }
 
 /** A first line such as `sep=;`, which tells Excel the delimiter. */
-const SEP_LINE = /^("?)sep=([^"\r\n])\1\r?\n/iu
+export const SEP_LINE = /^("?)sep=([^"\r\n])\1\r?\n/iu
 
 /** Looking at a header without end would stop a service. */
 const COLUMNS_MOST = 1000

@@ -11,7 +11,7 @@ import { reasonOf } from '../store/database/files.ts'
 /** The file name that means standard input or output. */
 export const STANDARD_STREAM = '-'
 
-export type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE'
+export type Encoding = 'UTF-8' | 'UTF-16LE' | 'UTF-16BE' | 'windows-1252'
 
 /** The file can't be read, or not as animals; the message names its line, what came and what to do. */
 export class FileRefused extends Error {
@@ -121,7 +121,7 @@ export class PetFile implements AsyncDisposable {
 }
 
 const BYTE_ORDER_MARK = 0xfeff
-const UTF8_MARK = Buffer.from(String.fromCharCode(BYTE_ORDER_MARK))
+export const UTF8_MARK = Buffer.from(String.fromCharCode(BYTE_ORDER_MARK))
 
 /**
  * Recognises the encoding from the first bytes; throws `FileRefused` for a spreadsheet. Without a byte order mark, a zero

@@ -19,25 +19,13 @@ import {
 import { FileRefused } from './pet-file.ts'
 
 /** A row of a file: an animal, or the problem with it. */
-export type Row =
-  | { line: number; pet: NewPet }
-  // With the fields of the row by column, if it could be divided into them.
-  | { line: number; problem: string; unnamed?: Unnamed; texts?: Record<string, string> }
+export type Row = { line: number; pet: NewPet } | { line: number; problem: string }
 
-/** An animal that could be added if there were a category of this name. */
-export interface Unnamed {
-  pet: NewPet
-  category: string
-}
-
-export interface CsvDialect {
-  delimiter: string
+export interface CsvDialect extends CsvForm {
   /** The column of each field: '' if the header has no name for it, undefined if the column is ignored. */
   columns: readonly (string | undefined)[]
   /** The names of the ignored columns, for a message. */
   ignored: readonly string[]
-  /** The number of the header's first line: 2 after a `sep=` line, else 1. */
-  headerLine: number
 }
 
 export const REQUIRED: readonly string[] = NewPetSchema.required
@@ -50,18 +38,26 @@ const BOUNDS = { longestRow: 1024 * 1024, mostLines: Infinity }
 export const ROW_ENDS = ['\r\n', '\n']
 const NEW_LINE = '\n'.charCodeAt(0)
 
+/** How a CSV file is divided into rows. */
+export interface CsvForm {
+  delimiter: string
+  /** The number of the first line that is read: 2 after a `sep=` line, else 1. */
+  headerLine: number
+  /** Whether a quote in the middle of a field is a character like others, as in cells that were pasted. */
+  hasPlainQuotes?: boolean
+}
+
 /**
- * Reads CSV. Values stay text until `fieldFromText` parses them, so that no int64 is rounded. Throws `FileRefused` after a
+ * Divides CSV into rows, and yields what `of` makes of each: of the line on which it starts, and its fields. Throws `FileRefused` after a
  * broken quote, because the start of the next row is then unknown.
  */
-export async function* readCsv(
+export async function* divideCsv<T>(
   chunks: AsyncIterable<Buffer>,
-  { delimiter, columns, headerLine }: CsvDialect,
-  categories: CategoryNames,
+  { delimiter, headerLine, hasPlainQuotes = false }: CsvForm,
+  of: (line: number, fields: readonly Buffer[]) => T | undefined,
   { longestRow, mostLines } = BOUNDS,
-): AsyncGenerator<Row[]> {
-  let isHeader = true
-  let rows: Row[] = []
+): AsyncGenerator<T[]> {
+  let rows: T[] = []
   let line = headerLine
   let bytesSinceRow = 0
   const parser = parse({
@@ -70,11 +66,12 @@ export async function* readCsv(
     record_delimiter: ROW_ENDS,
     from_line: headerLine,
     relax_column_count: true,
+    relax_quotes: hasPlainQuotes,
     // Returns null, so that no record goes through the stream, which is slow. Without an encoding, fields are buffers.
     on_record(record) {
       const fields = record as unknown as Buffer[]
-      if (!isHeader && !isBlank(fields)) rows.push(readRow(line, columns, fields, categories))
-      isHeader = false
+      const row = of(line, fields)
+      if (row !== undefined) rows.push(row)
       line += 1 + newLinesIn(fields)
       bytesSinceRow = 0
       return null
@@ -107,6 +104,22 @@ export async function* readCsv(
   }
 }
 
+/** Reads the animals of CSV. Values stay text until `fieldFromText` parses them, so that no int64 is rounded. */
+export function readCsv(
+  chunks: AsyncIterable<Buffer>,
+  dialect: CsvDialect,
+  categories: CategoryNames,
+  bounds = BOUNDS,
+): AsyncGenerator<Row[]> {
+  let isHeader = true
+  const rowOfFields = (line: number, fields: readonly Buffer[]) => {
+    const isRow = !isHeader && !isBlank(fields)
+    isHeader = false
+    return isRow ? readRow(line, dialect.columns, fields, categories) : undefined
+  }
+  return divideCsv(chunks, dialect, rowOfFields, bounds)
+}
+
 function readRow(
   line: number,
   columns: CsvDialect['columns'],
@@ -128,21 +141,11 @@ function readRow(
     if (!isUtf8(field)) return { line, problem: `${column} is not valid UTF-8; save the file as UTF-8.` }
     texts[column] = FREE_TEXT.has(column) ? field.toString() : field.toString().trim()
   }
-  const row = rowOf(line, parseCsvPet(texts, categories))
-  return 'pet' in row ? row : { ...row, texts }
+  return rowOf(line, parseCsvPet(texts, categories))
 }
 
 function rowOf(line: number, pet: NewPet | Problem): Row {
-  if (!(pet instanceof Problem)) return { line, pet }
-  return { line, problem: pet.message, ...(pet instanceof UnknownCategory && { unnamed: pet.unnamed }) }
-}
-
-class UnknownCategory extends Problem {
-  readonly unnamed: Unnamed
-  constructor(unnamed: Unnamed, categories: CategoryNames) {
-    super(`${categories.unknown(unnamed.category)} ${HOW_TO_ADD}`)
-    this.unnamed = unnamed
-  }
+  return pet instanceof Problem ? { line, problem: pet.message } : { line, pet }
 }
 
 /** Treats an empty field that is not required as absent. */
@@ -173,7 +176,7 @@ function parseNamed(values: unknown, categories: CategoryNames, source?: JsonSou
   const isUnknown = categoryId === undefined && named === undefined
   const pet = parseNewPet({ ...(values as object), categoryId: isUnknown ? 0n : (categoryId ?? named) }, source)
   // Creating the category does not help a row with another problem.
-  return isUnknown && !(pet instanceof Problem) ? new UnknownCategory({ pet, category: name }, categories) : pet
+  return isUnknown && !(pet instanceof Problem) ? new Problem(`${categories.unknown(name)} ${HOW_TO_ADD}`) : pet
 }
 
 /** Whether the row has no values: spreadsheets write empty rows as delimiters alone. */

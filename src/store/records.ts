@@ -77,7 +77,11 @@ export const KINDS: readonly Kind[] = [
     isCounted: true,
   },
   { name: 'batch_pets', columns: ['batch_id', 'pet_id', 'former', 'state'], key: ['batch_id', 'pet_id'] },
-  { name: 'imports', columns: ['hash', 'file', 'rows_done', 'rows_total', 'updated_at'], key: ['hash'] },
+  {
+    name: 'imports',
+    columns: ['hash', 'file', 'rows_done', 'rows_total', 'updated_at', 'plan', 'batch_id'],
+    key: ['hash'],
+  },
   { name: 'categories', columns: ['number', 'name', 'name_folded', 'removed_at'], key: ['number'] },
   {
     name: 'pets',

@@ -16,6 +16,8 @@ export interface Upload {
   size: number
   /** SHA-256 in hexadecimal, by which an import recognises the file. */
   hash: string
+  /** How its rows become animals, as far as the person has said: a text of the console (import-plan.ts). */
+  plan?: string
 }
 
 export interface UploadStore {
@@ -24,7 +26,9 @@ export interface UploadStore {
   /** Adds the part `number`, counted from 0. Resolves with false if the file or its account was removed meanwhile. */
   append(id: string, number: number, content: Uint8Array): Promise<boolean>
   /** Records that the file has arrived completely. Resolves with false if it was removed meanwhile. */
-  complete(id: string, size: number, hash: string): Promise<boolean>
+  complete(id: string, size: number, hash: string, plan?: string): Promise<boolean>
+  /** Resolves with false if the file no longer has the plan that it had, or was removed. */
+  savePlan(upload: Pick<Upload, 'id' | 'plan'>, plan: string): Promise<boolean>
   /** Resolves with undefined if the account has no such file that arrived completely, after `since`. */
   find(id: string, accountId: string, since: number): Promise<Upload | undefined>
   /** Resolves with undefined behind the last part, or if the file was removed. */
@@ -54,13 +58,19 @@ export function uploadStore(sql: Sql): UploadStore {
       return (await sql.run([insert, number, content, id])) === 1
     },
 
-    async complete(id, size, hash) {
-      return (await sql.run(['UPDATE uploads SET size = $1, hash = $2 WHERE id = $3', size, hash, id])) === 1
+    async complete(id, size, hash, plan) {
+      const update = 'UPDATE uploads SET size = $1, hash = $2, plan = $3 WHERE id = $4'
+      return (await sql.run([update, size, hash, plan ?? null, id])) === 1
+    },
+
+    async savePlan({ id, plan: former }, plan) {
+      const update = 'UPDATE uploads SET plan = $1 WHERE id = $2 AND plan IS NOT DISTINCT FROM $3'
+      return (await sql.run([update, plan, id, former ?? null])) === 1
     },
 
     async find(id, accountId, since) {
       const select =
-        'SELECT id, name, size, hash FROM uploads WHERE id = $1 AND account_id = $2 AND created_at > $3 AND hash IS NOT NULL'
+        'SELECT id, name, size, hash, plan FROM uploads WHERE id = $1 AND account_id = $2 AND created_at > $3 AND hash IS NOT NULL'
       const [row] = await sql.read(select, id, accountId, since)
       return row && (plain(row) as Upload)
     },

@@ -27,7 +27,7 @@ const SEEN_BY_MEMBERS = [
 ]
 
 it('Every page is looked at, also those whose address names something', () => {
-  const seen = [...SEEN_BY_ANYONE, ...SEEN_BY_MEMBERS, ...OF_A_KEY, ...OF_A_PERSON, OF_A_FILE, OF_A_BATCH]
+  const seen = [...SEEN_BY_ANYONE, ...SEEN_BY_MEMBERS, ...OF_A_KEY, ...OF_A_PERSON, ...OF_A_FILE, OF_A_BATCH]
   const isSeen = (path: string) =>
     seen.includes(path) || seen.some((page) => new RegExp(`^${path.replaceAll(/\{\w+\}/g, '\\w+')}$`).test(page))
   const missed = ROUTES.filter(({ method, path }) => method === 'GET' && path.includes('{') && !isSeen(path))

@@ -112,14 +112,19 @@ describeWithSample('what every form leads to', (browsing, sample, openMember) =>
   it(`for members ${PROMISE}: a file that is brought in`, async () => {
     const page = await openMember()
     await page.goto('/animals/import')
-    const buffer = Buffer.from(
-      `name,category,status\nAda,Axolotls,\n${'w'.repeat(255)},3,${'w'.repeat(255)}\n${'W'.repeat(255)},3,\n`,
-    )
+    const [long, wide] = ['w'.repeat(255), 'W'.repeat(255)]
+    const rows = ['Ada;Axolotls;;', `${long};Axolotls;${long};1`, `;3;;${wide}`, `${wide};;;`, 'Bob;3;;1', 'Bob;3;;1']
+    const buffer = Buffer.from(`Tiername;Tierart;Status;${wide}\n${rows.join('\n')}\n`)
     await page.getByLabel('File').setInputFiles({ name: 'pets.csv', mimeType: 'text/csv', buffer })
     await page.getByRole('button', { name: 'Check the file' }).click()
-    await page.getByRole('checkbox').check()
+    await page.getByText('Another row names the columns').click()
+    await check(page, 'the columns of a file')
+    await page.getByRole('button', { name: 'Check the rows' }).click()
+    await page.getByRole('textbox', { name: 'Name, line 4' }).fill('Bob')
+    await page.getByRole('button', { name: 'Save and check again' }).click()
+    await page.getByText('Saved, and checked again').waitFor()
     await check(page, 'a file')
-    await page.getByRole('button', { name: 'Add the animals' }).click()
+    await page.getByRole('button', { name: /^Add \d+ animals$/ }).click()
     await page.getByText('They are not added again').waitFor()
     await check(page, 'a file that was added')
     browsing.assertClean()

@@ -23,8 +23,8 @@ export const OF_A_KEY = [
   '/people/keys/{id}/revoke',
 ]
 export const OF_A_PERSON = ['/people/{id}/remove', '/people/{id}']
-export const OF_A_FILE = '/animals/import/{file}'
 export const OF_A_BATCH = '/animals/batches/{id}'
+export const OF_A_FILE = ['', '/columns', '/left-out.csv'].map((step) => `/animals/import/{file}${step}`)
 
 type Tests = (browsing: Browsing, sample: () => Sample, openMember: () => Promise<Page>) => void
 

@@ -338,6 +338,7 @@ async function fill({ accounts, batches, categories, imports, pets, records }: S
   const left = { id: INT64_MAX, former: { ...rex, id: INT64_MAX }, state: 'left' as const }
   await batches.begin({ form: 'form', action: 'changed', data: { file: 'é' } }, [left], event('acct_A'))
   await imports.begin({ hash: 'ab12', file: '/srv/pets.csv', rowsTotal: 5 }, 1, false)
+  await imports.beginPlanned({ hash: 'cd34', file: 'pets.csv' }, '{"format":1}', 5, event('acct_A'))
   await accounts.appendEvent({
     ...event('acct_A', 'pet.removed'),
     petId: INT64_MIN,

@@ -705,7 +705,9 @@ describe('petstore import, as another process begins,', () => {
         const statement = prepare.call(this, sql)
         if (!/FROM imports WHERE rows_done < rows_total/.test(sql)) return statement
         mock.method(statement, 'all', () => {
-          box.elsewhere(`INSERT INTO imports VALUES ('${hash}', '${box.file}', 4, 10, 0)`)
+          box.elsewhere(
+            `INSERT INTO imports (hash, file, rows_done, rows_total, updated_at) VALUES ('${hash}', '${box.file}', 4, 10, 0)`,
+          )
           return Object.getPrototypeOf(statement).all.call(statement)
         })
         return statement

@@ -64,7 +64,7 @@ describeService(
         const content = rows(2500, how)
         const page = await bring(person, content)
         const others = await bring(other, rows(100))
-        const body = new URLSearchParams(await person.hiddenFields(page)).toString()
+        const body = new URLSearchParams({ ...(await person.hiddenFields(page)), act: 'add' }).toString()
         const cookie = `Cookie: ${person.cookie}\r\n`
         const type = 'Content-Type: application/x-www-form-urlencoded\r\n'
         const form = `POST ${page} HTTP/1.1\r\nHost: localhost\r\n${cookie}${type}Content-Length: ${body.length}\r\n\r\n${body}`
@@ -76,7 +76,7 @@ describeService(
         for (const [index, each] of gone.entries()) each.send(index % 3 === 0 ? get(page, cookie) : form)
         await until(() => held.begun === 2, 'the page and the form are being read')
         assert.equal((await service().call('/pets')).status, 200)
-        assert.match((await other.get(others)).body, /100 rows: 100 good/)
+        assert.match((await other.get(others)).body, /100 animals; 0 rows left out/)
         const before = await connections()
         assert.ok(before >= 60, `${before}`)
         gone.forEach(hangUp)
@@ -84,7 +84,7 @@ describeService(
         assert.equal(held.begun, 2)
         held.parts = 0
         held.release()
-        await until(async () => (await person.get(page)).body.includes('2,500 rows: 2,500 good'), 'the page is read')
+        await until(async () => (await person.get(page)).body.includes('2,500 animals'), 'the page is read')
         const ofPage = 1 + Math.ceil(content.length / 65_536)
         assert.ok(held.parts <= ofPage + 2, `${held.parts} parts were read, where one page takes ${ofPage}`)
         for (const { socket } of gone) socket.destroy()
@@ -93,7 +93,7 @@ describeService(
     it('stops being added at a batch, and goes on from there when its form is sent again', async () => {
       const person = await signedIn(service())
       const page = await bring(person, rows(400, 'Half'))
-      const fields = await person.hiddenFields(page)
+      const fields = { ...(await person.hiddenFields(page)), act: 'add' }
       const { imports } = service().store
       const add = imports.addRows.bind(imports)
       const leaving = new AbortController()
@@ -113,13 +113,13 @@ describeService(
       let come = ''
       await until(async () => {
         const shown = (await person.get(page)).body
-        const now = /(\d+) of 400 rows were added/.exec(shown)?.[1] ?? ''
+        const now = /(\d+) of 400 animals added/.exec(shown)?.[1] ?? ''
         const isSame = now === come
         come = now
         return isSame
       })
       assert.ok(Number(come) >= 50 && Number(come) < 400, come)
-      await person.fillIn(page)
+      await person.fillIn(page, { act: 'add' })
       const names = (await service().store.pets.list({ limit: 100_000 })).filter(({ name }) => name.startsWith('Half'))
       assert.equal(names.length, 400)
     })

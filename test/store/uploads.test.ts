@@ -36,7 +36,7 @@ for (const engine of ENGINES) {
         await keep(store, 'one')
         assert.deepEqual(
           { ...(await uploads.find('one', 'acct_1', 9)) },
-          { id: 'one', name: NAME, size: 65_539, hash: 'ab12' },
+          { id: 'one', name: NAME, size: 65_539, hash: 'ab12', plan: undefined },
         )
         for (const [id, account, since] of [
           ['one', 'acct_2', 9],
@@ -50,6 +50,18 @@ for (const engine of ENGINES) {
           read.map((part) => part && Buffer.from(part)),
           [...PARTS, undefined],
         )
+      }))
+
+    it('have the plan that was saved last, which another tab does not replace unseen', () =>
+      withAccounts(engine, async (store) => {
+        const { uploads } = store
+        await keep(store, 'one')
+        const plan = async () => (await uploads.find('one', 'acct_1', 9))?.plan
+        assert.equal(await uploads.savePlan({ id: 'one' }, '{"a":"\\u0000"}'), true)
+        assert.equal(await uploads.savePlan({ id: 'one' }, '{}'), false)
+        assert.equal(await uploads.savePlan({ id: 'one', plan: '{"a":"\\u0000"}' }, '{"b":1}'), true)
+        assert.equal(await plan(), '{"b":1}')
+        assert.equal(await uploads.savePlan({ id: 'two' }, '{}'), false)
       }))
 
     it('go with their account, and take nothing more then', () =>

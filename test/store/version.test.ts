@@ -132,9 +132,9 @@ const ACCOUNTS: Record<keyof Store['accounts'], Case> = {
 
 const IMPORTS: Record<keyof ImportStore, Case> = {
   find: reads((store) => store.imports.find('hash')),
-  findSimilar: reads((store) => store.imports.findSimilar({ hash: 'other', file: 'pets.csv' }, 0)),
   unfinished: reads((store) => store.imports.unfinished()),
   begin: writes((store) => store.imports.begin({ hash: 'other', file: 'pets.csv', rowsTotal: 2 }, 1, false)),
+  beginPlanned: writes((store) => store.imports.beginPlanned({ hash: 'other', file: 'pets.csv' }, '{}', 2, event)),
   addRows: writes((store) => store.imports.addRows({ hash: 'hash', rowsDone: 0, rowsTotal: 2 }, [rex], 1)),
 }
 
@@ -144,6 +144,7 @@ const UPLOADS: Record<keyof UploadStore, Case> = {
   begin: writes((store) => store.uploads.begin({ ...upload, id: 'upload_2' }, 'acct_1', 1)),
   append: writes((store) => store.uploads.append('upload_1', 1, Buffer.from('Rex'))),
   complete: writes((store) => store.uploads.complete('upload_1', 3, 'hash')),
+  savePlan: writes((store) => store.uploads.savePlan({ id: 'upload_1' }, '{}')),
   find: reads((store) => store.uploads.find('upload_1', 'acct_1', 0)),
   part: reads((store) => store.uploads.part('upload_1', 0)),
   purge: writes((store) => store.uploads.purge(2)),

@@ -77,7 +77,8 @@ const FREE = [
   ...['account_id', 'key'].map((column) => `idempotency_records.${column}`),
   ...['account_id', 'subject', 'detail'].map((column) => `audit_events.${column}`),
   ...['id', 'name'].map((column) => `former_people.${column}`),
-  ...['hash', 'file'].map((column) => `imports.${column}`),
+  // The plan is tried in test/console/import.test.ts.
+  ...['hash', 'file', 'plan'].map((column) => `imports.${column}`),
   ...FIELD_LIST.filter(({ schema }) => schema.type === 'string' && !('enum' in schema)).map(
     ({ column }) => `pets.${column}`,
   ),

@@ -15,6 +15,9 @@ const PARSED_BYTES = 2 * 1024
 
 /** The bytes of the fields and of what surrounds them. */
 const OVERHEAD = 16 * 1024
+/** The part that is a file although it has no name of one: the rows that somebody has pasted. */
+export const PASTED = { field: 'rows', name: 'Pasted rows' }
+
 const LIMITS = { files: 1, fieldSize: 1024, fields: 10, parts: 20, headerPairs: 20, headerSize: 4096 }
 
 const TOO_LARGE = new FileRefused(`The file is larger than ${UPLOAD_LIMIT / 1024 / 1024} MB.`)
@@ -30,10 +33,13 @@ export async function readFileForm(request: IncomingMessage): Promise<SentForm> 
   let size = 0
   let [isWhole, isSound] = [false, true]
   const refuse = () => (isSound = false)
-  const parser = new Busboy({ headers: { 'content-type': request.headers['content-type']! }, limits: LIMITS })
+  const isPartAFile = (field: string | undefined, type: string | undefined, name: string | undefined) =>
+    field === PASTED.field || name !== undefined || type === 'application/octet-stream'
+  const headers = { 'content-type': request.headers['content-type']! }
+  const parser = new Busboy({ headers, limits: LIMITS, isPartAFile })
   parser.on('field', (name, value) => read.file ?? read.form.append(name, value))
-  parser.on('file', (_field, file, name: string | undefined) => {
-    read.file = { name: name ?? '', parts: parts() }
+  parser.on('file', (field, file, name: string | undefined) => {
+    read.file = { name: field === PASTED.field ? PASTED.name : (name ?? ''), parts: parts() }
     file.on('error', refuse).on('data', (piece: Buffer) => {
       pieces.push(piece)
       size += piece.length

@@ -132,7 +132,8 @@ export function batchStore(sql: Sql): BatchStore {
         const count = isLast ? batch.total : batch.done + items.length
         const advanced = 'UPDATE batches SET done = $1, changed = changed + $2, place = $3 WHERE id = $4'
         yield [advanced, count, changed, place, id]
-        if (isLast && isUndo && of.data.hash !== undefined) yield ['DELETE FROM imports WHERE hash = $1', of.data.hash]
+        if (isLast && isUndo && of.data.hash !== undefined)
+          yield ['DELETE FROM imports WHERE hash = $1 AND batch_id = $2', of.data.hash, of.id]
         return !isLast
       }),
 
