@@ -26,7 +26,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
       'test/spec/{2,3,4-1,4-2,4-4}-*.test.ts',
       'test/api/{browser-callers,conditional-requests,fresh-pages,mcp,unstorable-text}.test.ts',
       'test/connections/{cut-bodies,early-answers,framing,fuzz,pipelining,slow-clients}.test.ts',
-      'test/console/{animals,forms,host,sessions}.test.ts',
+      'test/console/{forms,host,sessions}.test.ts',
       'test/processes/{drain,kill-loop}.test.ts',
     ],
     atOnce: 3,
@@ -47,7 +47,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
     files: [
       'assurance/executable/*.test.ts',
       'test/spec/{2,4-1,4-2,4-3}-*.test.ts',
-      'test/console/{animals,forms,host}.test.ts',
+      'test/console/{forms,host}.test.ts',
     ],
     atOnce: 3,
     setup: './assurance/executable/setup.ts',
