@@ -269,7 +269,7 @@ describeInBrowser('the console in a browser', {}, (browsing) => {
     await page.getByLabel('Name').fill('Double')
     await page.getByLabel('Category').fill('1')
     await page.getByRole('button', { name: 'Add animal' }).dblclick()
-    await page.getByText('Add another').waitFor()
+    await page.getByRole('link', { name: 'Add another' }).waitFor()
     assert.equal(await page.getByRole('row', { name: 'Double' }).count(), 1)
     browsing.assertClean()
   })
